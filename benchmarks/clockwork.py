@@ -26,12 +26,14 @@ import numpy as np
 import raybo
 from benchmarks.searches import Array
 from raybo.common.threads import limit_threads
-from raybo.engine.driver import describe
+from raybo.engine.description import searcher_for
+from raybo.engine.lifecycle import Occurrence
 from raybo.engine.plan import Plan
+from raybo.engine.run_options import RunOptions
 from raybo.engine.study import loop as engine_loop
-from raybo.engine.study.lifecycle import Occurrence
+from raybo.engine.study import trial_runs
 from raybo.engine.study.loop import StudyLoop
-from raybo.engine.trial.task import Parcel
+from raybo.engine.trial.task import PackedFunction
 from raybo.job.objective import Objective
 
 RAY_SECONDS = 0.001  # of the study's process for each start and each result: 0.5 to 1 ms were measured
@@ -87,8 +89,8 @@ class ClockLoop(asyncio.SelectorEventLoop):
 
 
 @dataclass
-class Course:
-    """What came of a simulated study.
+class Simulation:
+    """The outcome of a simulated study.
 
     Attributes:
         workers: how many there were.
@@ -130,33 +132,33 @@ class _Trials:
     def __init__(
         self,
         loop: ClockLoop,
-        course: Course,
+        simulation: Simulation,
         function: Callable[[dict[str, Any]], float],
         seconds: Callable[[int], float],
     ) -> None:
-        self.loop, self.course, self.function, self.seconds = loop, course, function, seconds
+        self.loop, self.simulation, self.function, self.seconds = loop, simulation, function, seconds
         self.runs: list[tuple[float, float]] = []
 
-    def submit(self, flight: Any, config: dict[str, Any], *_: Any) -> None:
-        """Start the flight's next attempt; a worker is free, or this would not be called."""
+    def submit(self, dispatched: Any, config: dict[str, Any], *_: Any) -> None:
+        """Start the trial's next attempt; a worker is free, or this would not be called."""
         self.loop.spend(RAY_SECONDS)
-        number, began = flight.life.trial, self.loop.time()
+        number, began = dispatched.life.trial, self.loop.time()
         duration = self.seconds(number)
         future = self.loop.create_future()
         value = self.function(config)
         self.runs.append((began, duration))
 
         def end() -> None:
-            self.course.waits.append(self.loop.time() - began - duration)
+            self.simulation.waits.append(self.loop.time() - began - duration)
             self.loop.spend(RAY_SECONDS)
-            self.course.busy += duration
-            self.course.values.append(value)
-            self.course.ends.append(self.loop.time())
+            self.simulation.busy += duration
+            self.simulation.values.append(value)
+            self.simulation.ends.append(self.loop.time())
             data = {"seconds": duration, "started": "2000-01-01T00:00:00.000+00:00", "host": "clock", "value": value}
             future.set_result((Occurrence.RETURNED, data, []))
 
         self.loop.call_later(duration, end)
-        flight.task = future
+        dispatched.task = future
 
     def renew(self) -> None:
         """No node is ever lost."""
@@ -170,47 +172,40 @@ def simulate(
     seconds: Callable[[int], float],
     seed: int = 0,
     function: Callable[[dict[str, Any]], float] | None = None,
-) -> Course:
+) -> Simulation:
     """Run a study on so many workers by the clock.
 
     Args:
         seconds: how long a trial of that number runs.
         function: what trials are worth, in place of the objective itself.
     """
-    course = Course(workers)
+    simulation = Simulation(workers)
     with tempfile.TemporaryDirectory() as directory, limit_threads(1), _clock() as loop:
-        description, _ = describe(objective, method, seed, {}, None)
+        description = searcher_for(objective, method, seed, {}, None).description
         plan = Plan(
             description=description,
             path=Path(directory, "study.db"),
             trials=trials,
             workers=workers,
-            elastic=False,
-            takes_all_room=True,
-            retries=0,
-            trial_seconds=None,
-            max_seconds=None,
+            options=RunOptions(retries=0, detach=True),
             driver=0,
-            detached=True,
-            begun=0.0,
-            after=0,
             is_kept=False,
         )
         there: Any = SimpleNamespace(nodes=lambda: [{"Alive": True}])
-        stand_in = _Trials(loop, course, function or (lambda config: float(objective(config))), seconds)
+        stand_in = _Trials(loop, simulation, function or (lambda config: float(objective(config))), seconds)
         with (
             mock.patch.object(engine_loop, "ray", there),
-            mock.patch.object(engine_loop, "Launcher", return_value=stand_in),
+            mock.patch.object(trial_runs, "Launcher", return_value=stand_in),
         ):
-            study = StudyLoop(plan, objective, Parcel(b"", [], [], []))
+            study = StudyLoop(plan, objective, PackedFunction(b"", [], [], []))
             loop.run_until_complete(study.run())
         found = raybo.load(plan.path)
-        course.suggested = [trial.suggest_processor_seconds or 0.0 for trial in found.trials]
-        course.seconds = course.ends[-1]
-        course.served = loop.time() - loop.idle
-        course.steady = max(began for began, _ in stand_in.runs)
-        course.steady_busy = sum(min(duration, course.steady - began) for began, duration in stand_in.runs)
-    return course
+        simulation.suggested = [trial.suggest_processor_seconds or 0.0 for trial in found.trials]
+        simulation.seconds = simulation.ends[-1]
+        simulation.served = loop.time() - loop.idle
+        simulation.steady = max(began for began, _ in stand_in.runs)
+        simulation.steady_busy = sum(min(duration, simulation.steady - began) for began, duration in stand_in.runs)
+    return simulation
 
 
 @contextlib.contextmanager

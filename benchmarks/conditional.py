@@ -169,7 +169,7 @@ class Score:
 
 
 def best_of(method: str, trials: int, run: tuple[str, int]) -> float:
-    """The best score of a search; run is the shape and the seed. NaN where Optuna is missing."""
+    """The best score of a search; run is the shape and the seed. NaN if Optuna is missing."""
     shape, seed = run
     score = Score(shape, seed)
     if method == TPE:
@@ -233,7 +233,7 @@ def figures(
 
 
 def beside(group: str, rival: str, ours: Array, theirs: Array) -> Figure:
-    """How much higher auto's scores are in pairs, whether it wins, and how likely it is no worse."""
+    """Return how much higher auto's scores are in pairs, if it wins, and how likely it is no worse."""
     what, differences = f"auto's score less {rival}'s, {group}", ours - theirs
     if np.isnan(theirs).any():
         return missing(what, "optuna")

@@ -23,7 +23,7 @@ import raybo
 from benchmarks.figures import Figure, Figures, at_least, command, missing
 from benchmarks.searches import unit_space
 from raybo.engine.ray.connection import ray_for_study
-from raybo.engine.ray.priority import give_way
+from raybo.engine.ray.priority import lower_priority
 
 QUICK = {"trials": 500, "rounds": 1, "tune_trials": 10}
 SPACE = unit_space(5)
@@ -40,7 +40,7 @@ def bare_loop(ray: Any, trials: int, workers: int) -> float:
     """Trials a second of the same number of no-op tasks, as many in flight, with `ray.wait`."""
 
     def nothing(config: dict[str, float]) -> float:
-        give_way()  # to the niceness that Ray gives its workers by itself: in this Ray each trial does that
+        lower_priority()  # to the niceness that Ray gives its workers by itself: in this Ray each trial does that
         return 0.0
 
     task = ray.remote(num_cpus=1, max_retries=0)(nothing)

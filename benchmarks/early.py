@@ -1,4 +1,4 @@
-"""What ending trials early is worth: regret after so many whole runs' steps, of methods with and without a scheduler.
+"""The gain of early stopping: regret after so many whole runs' steps, of methods with and without a scheduler.
 
 What counts after a budget is the last value of the configuration recommended then: 0 for the best known, 1 for random
 search after 40 whole runs; the mean over problems of the median over seeds. LCBench are its curves by their surrogate,
@@ -48,7 +48,7 @@ MORE_STEPS = 1.3  # of several workers beside one, to the same regret
 
 
 class Key(NamedTuple):
-    """What a run is of."""
+    """The key of a run."""
 
     problem: str
     entry: str

@@ -15,7 +15,7 @@ from typing import Any
 import raybo
 from benchmarks import lcbench
 from benchmarks.early_runs import Problem
-from raybo.job.reports import heard_by
+from raybo.job.reports import reports_sent_to
 from trials.boosting_rounds import boosting_rounds
 from trials.network_epochs import network_epochs
 
@@ -77,7 +77,7 @@ class Trained:
         job, sign = self._job, 1.0 if self._job.mode == "max" else -1.0
         with TemporaryDirectory() as scratch:
             heard = Heard(job.metric, until, Path(scratch))
-            with heard_by(heard):
+            with reports_sent_to(heard):
                 try:
                     if isinstance(found := job(self._config), Iterator):
                         for metrics in found:

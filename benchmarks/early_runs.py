@@ -57,11 +57,11 @@ class Search(Protocol):
         ...
 
     def report(self, trial: Any, step: int, value: float) -> bool:
-        """Whether the trial is to go on."""
+        """True if the trial is to continue."""
         ...
 
     def tell(self, trial: Any, value: float) -> None:
-        """That the trial has run to its last step."""
+        """Note that the trial has run to its last step."""
         ...
 
 
@@ -77,8 +77,8 @@ class Running:
 
 
 @dataclass
-class Course:
-    """What a search recommends over time.
+class AttemptInfo:
+    """The recommendations of a search over time.
 
     Attributes:
         changes: steps, and the curve of the configuration recommended from then on.
@@ -92,17 +92,17 @@ class Course:
         return [(at, curve[-1]) for at, curve in self.changes]
 
     def after(self, steps: int) -> float | None:
-        """The last value of the configuration that is recommended after so many steps; None where there is none."""
+        """The last value of the configuration that is recommended after so many steps; None if there is none."""
         return next((curve[-1] for at, curve in reversed(self.changes) if at <= steps), None)
 
 
-def run(problem: Problem, search: Search, budget: int, seed: int, workers: int = 1) -> Course:
+def run(problem: Problem, search: Search, budget: int, seed: int, workers: int = 1) -> AttemptInfo:
     """A search with so many steps in all.
 
     What is recommended is the best configuration that has finished; until one has, the one with the best last report.
     """
     rng = np.random.default_rng([seed, 1])
-    course, queue, spent, order = Course(), list[tuple[float, int, Running]](), 0, 0
+    course, queue, spent, order = AttemptInfo(), list[tuple[float, int, Running]](), 0, 0
     best, leading = -np.inf, -np.inf
 
     def start(now: float) -> None:
@@ -158,7 +158,7 @@ class RayboSearch:
         return trial, trial.config, 0
 
     def report(self, trial: Any, step: int, value: float) -> bool:
-        """What the scheduler says is done."""
+        """Carry out the scheduler's verdict."""
         verdict = self.searcher.report(trial, value, step)
         if verdict.prune:
             self.searcher.prune(trial)
@@ -198,7 +198,7 @@ class LooksThenBest:
         return None, config, self.look
 
     def report(self, trial: Any, step: int, value: float) -> bool:
-        """Whether it is beyond its look."""
+        """True if it is beyond its look."""
         if trial is not None and step == self.look:
             self.seen.append((value, trial))
             return False
@@ -227,12 +227,12 @@ class OptunaSearch:
         self.space = problem.space
 
     def ask(self) -> tuple[Any, dict[str, Any], int]:
-        """What TPE suggests."""
+        """Return TPE's suggestion."""
         trial = self.study.ask()
         return trial, suggested(trial, self.space.template, ()), 0
 
     def report(self, trial: Any, step: int, value: float) -> bool:
-        """What the pruner says."""
+        """Return the pruner's verdict."""
         import optuna
 
         trial.report(value, step)

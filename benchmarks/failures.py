@@ -1,4 +1,4 @@
-"""How often trials fail where a part of the space always does, or one trial in ten by accident.
+"""The failures of trials if a part of the space always fails, or one trial in ten by accident.
 
 Rule: the two fifths of the space with the highest score fail; in three of the four problems the best lies at their
 edge or beyond it. Accident: one trial in ten fails, wherever it is. Told per problem and kind: how many of the trials
@@ -41,7 +41,7 @@ PROBLEMS: dict[str, tuple[int, Callable[[Array], float], Callable[[Array], Array
 
 
 def study(name: str, kind: str, method: str, seed: int, trials: int) -> tuple[int, float]:
-    """How many trials after the first twenty fail, and the best value."""
+    """Return how many trials after the first twenty fail, and the best value."""
     d, f, score = PROBLEMS[name]
     limit = float(np.quantile(score(qmc.Sobol(d, rng=np.random.default_rng(0)).random(2**13)), 1.0 - FAILING))
     searcher = raybo.Searcher({f"x{i}": raybo.Float(0, 1) for i in range(d)}, method, "max", seed, trials)

@@ -1,4 +1,4 @@
-"""What is lost when drivers, study actors, workers and nodes are killed: a run of the fault harness, `tests/faults`.
+"""The losses when drivers, study actors, workers and nodes are killed: a run of the fault harness, `tests/faults`.
 
 Complaints are what its checks find wrong after each study: a result lost or doubled, a finished trial run again, a
 study that hangs, a process that is left. Recovery is from the kill of a study's actor to the next trial that begins.
@@ -18,7 +18,7 @@ RECOVERED = "from the kill to the next trial begun"
 
 
 def recoveries(said: str) -> list[tuple[str, str]]:
-    """Where studies ran, and how long recovery took there, from what the harness says at its end."""
+    """Return where studies ran, and how long recovery took there, from the last lines of the harness."""
     return re.findall(r"^  (\S.*?) {2,}(\d.*)$", said.partition(RECOVERED)[2], re.MULTILINE)
 
 

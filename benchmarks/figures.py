@@ -1,4 +1,4 @@
-"""What a benchmark says: figures, each with its target where it has one, and the table that they make.
+"""The output of a benchmark: figures, each with its target if it has one, and the table that they make.
 
 A benchmark is a module with a function `figures` that yields them as they are measured. Its keyword parameters are its
 command line (`seeds: int = 10` is `--seeds 10`), their defaults the full run; `QUICK` holds those of a quick one.
@@ -25,8 +25,8 @@ class Figure:
     Attributes:
         what: what was measured.
         measured: the number, with its unit.
-        target: what it should be; empty where nobody said.
-        met: whether it is so; None where there is no target, or what it needs is missing.
+        target: what it should be; empty if nobody said.
+        met: whether it is so; None if there is no target, or what it needs is missing.
     """
 
     what: str
@@ -85,7 +85,7 @@ def table(title: str, rows: Iterable[tuple[str, Figure, float]]) -> Table:
 
 
 def console() -> Console:
-    """Where tables go: as wide as the terminal, and wide enough where there is none."""
+    """Return the console for tables: as wide as the terminal, and wide enough if there is none."""
     found = Console()
     return found if found.is_terminal else Console(width=180)
 

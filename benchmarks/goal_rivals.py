@@ -1,4 +1,4 @@
-"""What `benchmarks.goals` puts beside raybo: each makes a pair of functions, ask and tell.
+"""The rivals of raybo in `benchmarks.goals`: each makes a pair of functions, ask and tell.
 
 BoTorch: a SingleTaskGP for each number, qLogNEHVI with the problem's reference, constrained log EI; ten Sobol points
 first; for numbers alone. Optuna: its samplers as they come, constraints given to them; NSGA-II with generations of 20,

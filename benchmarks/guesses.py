@@ -1,4 +1,4 @@
-"""What a guess is worth where it is right, and what it costs where it is wrong.
+"""The gain of a guess that is right, and the cost of one that is wrong.
 
 Each problem is searched without a guess, with one within a tenth of the cube's side of the optimum on every axis, and
 with one as far from it as the cube lets it be; the three are paired by their seeds. Reported: the median regret, after
@@ -95,7 +95,7 @@ def _ahead(none: Array, other: Array, after: int) -> str:  # twice (seeds, trial
 
 
 def delay(none: Array, other: Array, after: int) -> int:
-    """How many trials later the other reached what the first had after so many; its whole length where it did not."""
+    """Return how many trials later the other reached the first one's value after so many; its length if never."""
     reached = np.flatnonzero(other <= none[after - 1])
     first = int(np.flatnonzero(none <= none[after - 1])[0])
     return (int(reached[0]) if len(reached) else len(other)) - first

@@ -1,4 +1,4 @@
-"""How busy the workers are: studies of trials that sleep, and the share of the time in which trials ran.
+"""The utilisation of workers: studies of trials that sleep, and the share of the time in which trials ran.
 
 A smooth function of six numbers, on a Ray that runs already; the first ten trials are not counted.
 """

@@ -24,7 +24,7 @@ from benchmarks.figures import Figure, Figures, at_least, at_most, command, miss
 from benchmarks.searches import processes, published
 from raybo.common.threads import limit_threads
 from raybo.methods.many_dimensions import min_ucb  # so that scipy's threads are there to be limited
-from raybo.record.events import Event, Kind
+from raybo.record.events import Asked, Told
 from raybo.record.history import History
 from trials.papers.local import EXPERIMENTS, OURS
 
@@ -67,12 +67,12 @@ def raybo_step(X: np.ndarray, y: np.ndarray, batch: int) -> tuple[float, float, 
 def tell(history: History, x: np.ndarray, tags: dict[str, Any], value: float) -> None:
     """Enter a finished trial."""
     number = len(history)
-    history.apply(Event(Kind.ASKED, number, {"x": x.tolist(), "tags": tags}))
-    history.apply(Event(Kind.TOLD, number, {"value": value}))
+    history.apply(Asked(number, x=x.tolist(), tags=tags))
+    history.apply(Told(number, value=value))
 
 
 def botorch_step(X: np.ndarray, y: np.ndarray, batch: int) -> tuple[float, float, float]:
-    """The same with BoTorch's parts; ImportError where they are missing."""
+    """The same with BoTorch's parts; ImportError if they are missing."""
     import torch
     from botorch.acquisition import AcquisitionFunction
     from botorch.fit import fit_gpytorch_mll

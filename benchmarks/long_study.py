@@ -18,8 +18,8 @@ from pathlib import Path
 
 import raybo
 from benchmarks.figures import Figure, Figures, at_most, command
-from raybo.engine.plan import Status
 from raybo.engine.ray.connection import ray_for_study
+from raybo.engine.status import Status
 from raybo.record.events import Kind
 from raybo.study.study import Study
 

@@ -1,4 +1,4 @@
-"""What it takes to look at a study of 20,000 trials: to load it, show it, watch it, and draw its report.
+"""The cost of looking at a study of 20,000 trials: to load it, show it, watch it, and draw its report.
 
 Eight parameters, integers and a category among them; one trial in twenty has failed. Seconds are of a processor, the
 start of a command's process included. A frame of `raybo show --watch` is drawn after each further event.
@@ -22,7 +22,8 @@ from benchmarks.figures import Figures, at_least, at_most, command
 from benchmarks.report import study_of
 from raybo.journal import Journal, Tail
 from raybo.reporting.watch import Window
-from raybo.study.study import Study, searcher_of
+from raybo.searcher import Searcher
+from raybo.study.study import Study
 
 QUICK = {"trials": 2_000}
 FRAMES = 50
@@ -37,11 +38,11 @@ def spent_by(*arguments: str) -> float:
 
 
 def frames_a_second(path: Path) -> float:
-    """How many frames of a window of 160 by 48 are drawn in a second of a processor, each with an event more."""
+    """Measure how many frames of a window of 160 by 48 are drawn in a processor second, each with an event more."""
     tail, spent = Tail(path), 0.0
     events = tail.read()
     study = Study(tail.description, events, path)
-    searcher = searcher_of(study.description, study.space, study.context)
+    searcher = Searcher.of(study.description)
     for event in events:
         searcher.apply(event)
     console = Console(width=160, height=48, force_terminal=True, file=io.StringIO())

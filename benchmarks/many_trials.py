@@ -1,4 +1,4 @@
-"""How good studies of hundreds and thousands of trials get: regret of `auto` beside exact `auto`, turbo, Sobol, random.
+"""Studies of hundreds and thousands of trials: regret of `auto` beside exact `auto`, turbo, Sobol, random.
 
 Six functions of 6 to 20 axes, two of them with noise, whose optimum lies elsewhere for every seed. `exact` is `auto`
 with one Gaussian process of all observations, however many; it is run as far as that can be done. Twenty workers:

@@ -1,4 +1,4 @@
-"""What reports and verdicts cost: a verdict of each scheduler; a report in its trial, in its study, in a searcher.
+"""The cost of reports and verdicts: a verdict of each scheduler; a report in its trial, in its study, in a searcher.
 
 All of it in seconds of a processor, which leave out the waiting but still vary with what shares its caches and cores.
 What is measured without Ray leaves out its calls, one for each batch of reports, of which a trial sends at most twenty
@@ -24,19 +24,21 @@ import numpy as np
 
 import raybo
 from benchmarks.figures import Figure, Figures, at_least, at_most, command
+from raybo.engine.lifecycle import Life, Phase
 from raybo.engine.plan import Plan
 from raybo.engine.ray.connection import ray_for_study
-from raybo.engine.study.dispatch import Flight
+from raybo.engine.run_options import RunOptions
+from raybo.engine.study.dispatch import DispatchedTrial
 from raybo.engine.study.event_log import EventLog
-from raybo.engine.study.judging import Judging
-from raybo.engine.study.lifecycle import Life, Phase
-from raybo.engine.study.pace import Pace
+from raybo.engine.study.timings import Timings
+from raybo.engine.study.verdicts import Judge
 from raybo.engine.trial.checkpoints import Checkpoints
-from raybo.engine.trial.reports import BATCH_SECONDS, Answer, Course, TrialReports
+from raybo.engine.trial.report_sender import BATCH_SECONDS, Answer, AttemptInfo, ReportSender
 from raybo.engine.trial.task import run_trial
-from raybo.journal import Description
 from raybo.journal.lock import lock_file
-from raybo.record.events import Data, Kind
+from raybo.record.description import Description
+from raybo.record.events import EventData, Kind
+from raybo.record.goals import Goals
 from raybo.schedulers import SCHEDULERS
 
 QUICK = {"trials": 40, "reports": 1_000, "seconds": 2}
@@ -58,7 +60,7 @@ def figures(trials: int = 1_000, steps: int = 52, reports: int = 5_000, seconds:
 
 
 def of_a_trial(reports: int) -> Figures:
-    """What reporting takes a trial of short steps, beside the same steps without a report."""
+    """Measure the overhead of reports in a trial of short steps, beside equal steps without a report."""
 
     def job(config: dict[str, Any]) -> Iterator[dict[str, float]]:
         for step in range(1, reports + 1):
@@ -68,15 +70,15 @@ def of_a_trial(reports: int) -> Figures:
     def silent(config: dict[str, Any]) -> dict[str, float]:
         return list(job(config))[-1]
 
-    def send(batch: list[Data]) -> Answer:
+    def send(batch: list[EventData]) -> Answer:
         pickle.dumps(batch)
         return Answer()
 
     spent = []
     for function in (silent, job):
         begun = time.process_time()
-        listen = partial(TrialReports, Course(reports), send, Checkpoints(None, 1, None))
-        run_trial(function, {}, {}, "loss", 1, listen=listen)
+        listen = partial(ReportSender, AttemptInfo(reports), send, Checkpoints(None, 1, None))
+        run_trial(function, {}, {}, "loss", 1, make_sender=listen)
         spent.append(time.process_time() - begun)
     share = 100.0 * (spent[1] - spent[0]) / (reports * STEP_SECONDS)
     yield at_most(STEP_SHARE, share, f"a report, of a step of {1e3 * STEP_SECONDS:g} ms", "per cent")
@@ -88,35 +90,40 @@ def of_a_study(reports: int) -> Figures:
     batch = round(A_SECOND * BATCH_SECONDS / AT_A_TIME)
     space = raybo.Space({"x": raybo.Float(0, 1)})
     steps = ticks * batch
-    description = Description("job", "loss", "min", space.to_json(), "random", 0, steps=steps)
+    description = Description("job", Goals(("loss",), ("min",)), space, "random", 0, steps=steps)
     job = raybo.objective(space=space, metric="loss", mode="min", steps=steps)(_nothing)
 
     async def heard(log: EventLog) -> float:
-        judging = Judging(log, _never)
-        flights = []
+        judge = Judge(log, _never)
+        trials = []
         for _ in range(AT_A_TIME):
             asked = log.add(log.searcher.propose(log.searcher.history))
-            flights.append(Flight(Life(asked.trial or 0, phase=Phase.RUNNING)))
+            trials.append(DispatchedTrial(Life(asked.trial or 0, phase=Phase.RUNNING)))
         log.commit()
         begun = time.process_time()
         for tick in range(ticks):
-            for flight in flights:
-                told: list[Data] = [
+            for dispatched in trials:
+                told: list[EventData] = [
                     {"step": step, "value": 1.0 / step, "seconds": 0.001 * step, "metrics": {"rate": 0.1}}
                     for step in range(tick * batch + 1, (tick + 1) * batch + 1)
                 ]
-                await judging.hear(flight, told)
+                await judge.receive(dispatched, told)
             await asyncio.sleep(BATCH_SECONDS)
         log.commit()
-        judging.close()
+        judge.close()
         return time.process_time() - begun
 
     with tempfile.TemporaryDirectory() as name:
         plan = Plan(
-            description, Path(name, "study.db"), AT_A_TIME, AT_A_TIME, False, True, 0, None, None, os.getpid(), False,
-            time.monotonic(), 0,
-        )  # fmt: skip
-        with contextlib.closing(EventLog(plan, job, Pace(AT_A_TIME, True))) as log:
+            description=description,
+            path=Path(name, "study.db"),
+            options=RunOptions(retries=0),
+            trials=AT_A_TIME,
+            workers=AT_A_TIME,
+            driver=os.getpid(),
+            begun=time.monotonic(),
+        )
+        with contextlib.closing(EventLog(plan, job, Timings(AT_A_TIME, True))) as log:
             spent = asyncio.run(heard(log))
     share = 100.0 * spent / (ticks * BATCH_SECONDS)
     yield at_most(100.0, share, f"{A_SECOND:,} reports per second, of the study's processor", "per cent")
@@ -230,7 +237,7 @@ def verdict_seconds(trials: int, steps: int) -> Figures:
 
 
 def reports_in_a_second(trials: int, steps: int) -> Figures:
-    """How many reports a searcher takes in per second, without a verdict."""
+    """Measure how many reports a searcher takes in per second, without a verdict."""
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0, steps=steps)
     asked = [searcher.ask() for _ in range(trials)]
     begun = time.process_time()

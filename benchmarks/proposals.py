@@ -1,4 +1,4 @@
-"""What one more proposal costs in a study of many trials: processor seconds, a refit included, and memory.
+"""The cost of one more proposal in a study of many trials: processor seconds, a refit included, and memory.
 
 Each size runs in a process of its own, on one thread: a history of n results of which a half crowds around the best,
 as in a study, and a tenth as many trials pending. Every ask is followed by the result of the oldest pending trial.

@@ -14,8 +14,9 @@ import numpy as np
 
 import raybo
 from benchmarks.figures import Figure, Figures, command, missing
-from raybo.journal import Description
-from raybo.record.events import Event, Kind
+from raybo.record.description import Description
+from raybo.record.events import Failed, Told
+from raybo.record.goals import Goals
 from raybo.reporting import draw
 from raybo.searcher import Searcher
 from raybo.study.study import Study
@@ -40,11 +41,11 @@ def study_of(trials: int) -> Study:
         events.append(searcher.apply(searcher.propose(searcher.history)))
         x = searcher.history.records[number].x
         if rng.random() < 0.05:
-            events.append(searcher.apply(Event(Kind.FAILED, number, {"reason": "ValueError: diverged"})))
+            events.append(searcher.apply(Failed(number, reason="ValueError: diverged")))
         else:
             value = float(-np.sum(np.arange(8, 0, -1) * np.square(x - 0.4)) + 0.05 * rng.standard_normal())
-            events.append(searcher.apply(Event(Kind.TOLD, number, {"value": value, "seconds": 1.0})))
-    return Study(Description("benchmark", "accuracy", "max", space.to_json(), "random", 0), events)
+            events.append(searcher.apply(Told(number, value=value, seconds=1.0)))
+    return Study(Description("benchmark", Goals(("accuracy",), ("max",)), space, "random", 0), events)
 
 
 def figures(trials: int = 1_000) -> Figures:

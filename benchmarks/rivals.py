@@ -104,7 +104,7 @@ RIVALS: dict[str, tuple[str, float, Callable[[raybo.Space, int], tuple[Ask, Tell
 
 
 def rival(name: str, space: raybo.Space, seed: int, trials: int) -> tuple[Ask, Tell]:
-    """A rival by its name, or raybo with a method's; ImportError where it is missing."""
+    """A rival by its name, or raybo with a method's; ImportError if it is missing."""
     return RIVALS[name][2](space, seed) if name in RIVALS else raybo_rival(space, name, seed, trials)
 
 
@@ -117,7 +117,7 @@ def signed(name: str, config: dict[str, float]) -> float:
 
 
 def ask_seconds(name: str, asks: int) -> float | None:
-    """Median seconds of the asks around N observations of Hartmann-6; None where it, or what it needs, is missing."""
+    """Median seconds of the asks around N observations of Hartmann-6; None if it, or what it needs, is missing."""
     seconds: list[float] = []
     try:
         searched("hartmann6", N + asks // 2, name, 0, seconds)
@@ -127,7 +127,7 @@ def ask_seconds(name: str, asks: int) -> float | None:
 
 
 def regret(problem: str, trials: int, name: str, seed: int) -> float:
-    """Simple regret of one search; NaN where the rival, or what it needs, is missing."""
+    """Simple regret of one search; NaN if the rival, or what it needs, is missing."""
     known = PROBLEMS[problem]
     try:
         lowest = searched(problem, trials, name, seed, [])

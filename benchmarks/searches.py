@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Search:
-    """What each trial returned, the processor seconds of each ask, and the number of the best trial."""
+    """Return the trials' values, the processor seconds of each ask, and the number of the best trial."""
 
     results: list[dict[str, float]]
     seconds: list[float]
@@ -67,7 +67,7 @@ def search(
 
 
 def simple_regret(problem: str, method: str, trials: int, options: Mapping[str, Any], seed: int) -> float:
-    """How far the best value of a search lies from the optimum of a problem of trials/synthetic.py."""
+    """Return the simple regret of a search on a problem of trials/synthetic.py."""
     known = PROBLEMS[problem]
     found = search(known.objective, method, seed, trials, options)
     return abs(found.results[found.best][known.objective.metric] - known.optimum)

@@ -1,4 +1,4 @@
-"""What it is worth to tell raybo the context: hyperparameters for validation data whose mix of segments shifts.
+"""The gain of telling raybo the context: hyperparameters for validation data whose mix of segments shifts.
 
 Every run tunes trials/shifting_segments.py with as many trials. Context-blind tuning is not told which mix each trial
 met, and recommends the best trial that it saw; the others are told. What is measured is the mean loss over all mixes of

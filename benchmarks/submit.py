@@ -1,4 +1,4 @@
-"""How long a submitted study takes to begin: from typing `raybo submit` to its first trial, on a head of this machine.
+"""The latency of a submitted study: from typing `raybo submit` to its first trial, on a head of this machine.
 
 The head runs already. The first job on it is told by itself, as Ray has no process in waiting then and has not seen
 this raybo yet. The later ones take turns with `raybo tune --address`, which joins the same head as a driver. A trial

@@ -28,7 +28,7 @@ def raybo_seconds(method: str, n: int, d: int, asks: int) -> float:
 
 
 def sklearn_seconds(n: int, d: int, repeats: int) -> float:
-    """Median processor seconds of one fit to n points; ImportError where it is missing."""
+    """Median processor seconds of one fit to n points; ImportError if it is missing."""
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 

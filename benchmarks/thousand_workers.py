@@ -1,4 +1,4 @@
-"""How far one study's process goes: a thousand workers by the clock, a hundred on a real Ray, ten thousand trials.
+"""The limits of one study's process: a thousand workers by the clock, a hundred on a real Ray, ten thousand trials.
 
     proposals   processor time of one more proposal of `auto`, see `proposals`
     clock       studies on `--workers` workers whose trials take a minute (log-normal, sd 0.5), see `clockwork`
@@ -27,7 +27,7 @@ import numpy as np
 
 import raybo
 from benchmarks import looked_at, proposals
-from benchmarks.clockwork import Course, log_normal, simulate
+from benchmarks.clockwork import Simulation, log_normal, simulate
 from benchmarks.figures import Figure, Figures, at_least, command
 from benchmarks.searches import unit_space
 from raybo.engine.ray.connection import ray_for_study
@@ -67,7 +67,7 @@ def no_op(config: dict[str, float]) -> float:
 
 def course(method: str, workers: int, trials: int, seconds: float = SECONDS, sd: float = SD) -> dict[str, Any]:
     """A simulated study, as plain numbers."""
-    found: Course = simulate(levy, method, workers, trials, log_normal(seconds, sd))
+    found: Simulation = simulate(levy, method, workers, trials, log_normal(seconds, sd))
     best = found.best()
     at = np.unique(np.geomspace(1, len(best), POINTS).astype(int)) - 1
     return {

@@ -1,4 +1,4 @@
-"""Which trial to trust where values are noisy.
+"""The trial to trust if values are noisy.
 
 Five noisy problems, searched by one method; then the true value of what is recommended: the best observed, the trial
 that a model expects most of, and, after 5 x 3 further runs, the one with the best mean of these. The means are also
@@ -15,7 +15,7 @@ import numpy as np
 import raybo
 from benchmarks.figures import Figure, Figures, command
 from benchmarks.guesses import Array, ackley, branin, hartmann6, training
-from raybo.record.events import Event, Kind, Origin
+from raybo.record.events import Origin, Told
 from raybo.study.confirmation import Confirm, confirmed, still_to_run
 
 
@@ -57,7 +57,7 @@ def study(name: str, seed: int, trials: int, method: str) -> list[float]:
     for number in still_to_run(Confirm(5, 3), again.trials, again.history):
         asked = again.apply(again.known(again.trials[number].config, Origin.CONFIRMED, {"confirms": number}))
         value = true(again.trials[number]) + noise * rng.standard_normal()
-        again.apply(Event(Kind.TOLD, asked.trial, {"value": value}))
+        again.apply(Told(asked.trial, value=value))
     chosen.append(confirmed(again.trials, again.history, again.ledger.goal)[0].trial)
     further(15)
     chosen.append(searcher.best_expected)

@@ -1,4 +1,4 @@
-"""What unknown hyperparameters cost: final regret and time of a suggestion, `uhe` and its rivals beside `map`.
+"""The cost of unknown hyperparameters: final regret and time of a suggestion, `uhe` and its rivals beside `map`.
 
 Every run is 3 d uniform points, the same for all methods under one seed, and then 60 evaluations without noise. Regret
 is the mean over seeds, with the standard error of the paired difference to map's. Times are the means over the
@@ -27,7 +27,7 @@ AFTER = 60  # evaluations after the design
 
 
 def design(problem: str) -> int:
-    """How many points come first."""
+    """Return the size of the initial design."""
     return 3 * len(PROBLEMS[problem].objective.space.names)
 
 
@@ -49,7 +49,7 @@ def suggestion_seconds(problem: str, methods: list[str], timed: int) -> dict[str
 
 
 def times(problem: str, timed: int) -> Figures:
-    """What a suggestion of uhe costs."""
+    """Return the cost of a suggestion of uhe."""
     with limit_threads(1):
         seconds = suggestion_seconds(problem, ["map", "uhe", "mcmc"], timed)
     note = " and ".join(f"{1e3 * seconds[method]:.1f}" for method in ("uhe", "map"))
@@ -71,7 +71,7 @@ def judged(problem: str, regrets: Array, base: Array, what: str) -> Figure:  # (
 
 
 def finds(entry: Entry, seed: int) -> bool:
-    """Whether a search ends in the trap's peak."""
+    """True if a search ends in the trap's peak."""
     found = published(TRAP, entry, seed)
     assert TRAP.optimum is not None
     assert TRAP.found_within is not None

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from raybo.job.objective import Objective, objective, report_context
     from raybo.job.reports import TrialPruned, checkpoint, report, saving
     from raybo.job.shared_data import shared
-    from raybo.record.events import State, Trial
+    from raybo.record.events import State
+    from raybo.record.trial import Trial
     from raybo.reporting.plots import plots
     from raybo.searcher import Searcher
     from raybo.space import Categorical, Float, Integer, Ordinal, Space
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 _HOMES = {  # public names and where they live; loaded when first used, so that `import raybo` stays quick
     **dict.fromkeys(["Categorical", "Float", "Integer", "Ordinal", "Space"], "raybo.space"),
     **dict.fromkeys(["Objective", "objective", "report_context"], "raybo.job.objective"),
-    **dict.fromkeys(["State", "Trial"], "raybo.record.events"),
+    "State": "raybo.record.events",
+    "Trial": "raybo.record.trial",
     **dict.fromkeys(["CurrentTrial", "current_trial"], "raybo.job.current_trial"),
     **dict.fromkeys(["TrialPruned", "checkpoint", "report", "saving"], "raybo.job.reports"),
     "Searcher": "raybo.searcher",

@@ -7,8 +7,9 @@ import json
 import time
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
@@ -19,24 +20,29 @@ from raybo.common.messages import first_line, shown
 from raybo.common.threads import limit_threads
 from raybo.methods.best import Recommender, expected_gain
 from raybo.methods.explaining import explain, is_proposed, reading_tags
+from raybo.record.contexts import ContextFields, told_context
+from raybo.record.description import Description
 from raybo.record.events import (
-    Data,
+    Asked,
     Event,
-    Kind,
+    Failed,
     Origin,
+    Planned,
+    Pruned,
+    Reported,
+    Resumed,
     State,
     Tags,
-    Trial,
+    Told,
+    TrialEvent,
     origin_of,
-    planned,
-    states_before,
-    told_context,
 )
 from raybo.record.goals import Goals, Mode
 from raybo.record.history import GENERATION, History, Proposal
 from raybo.record.ledger import Ledger
 from raybo.record.results import reported, told
-from raybo.schedulers import GO, Verdict
+from raybo.record.trial import Trial
+from raybo.schedulers import GO, Scheduler, Verdict
 from raybo.schedulers.rule import JOB, Rule, broken_by, event_of
 from raybo.space import Array, Row, Space, context_space
 
@@ -44,6 +50,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack  # typing has it from Python 3.11
 
     from raybo.methods.keywords import MethodOptions
+
+E = TypeVar("E", bound=Event)
 
 NO_CONTEXT = "its context is not known; its value counts, but nothing is learned from it about contexts"
 
@@ -113,54 +121,81 @@ class Searcher:
         scheduler_options: Mapping[str, Any] | None = None,
         **options: Unpack[MethodOptions],
     ) -> None:
-        if seed is not None:
-            seed = whole_number(seed, "seed", at_least=0, at_most=None)
-        self.space = space if isinstance(space, Space) else Space(space)
-        self.context = context_space(context, self.space)
-        self.method = methods.make(method, **options)
-        if self.context is None and self.method.needs_context:
-            raise MethodError(f"{methods.label(method)} needs a context; declare one beside the space, or use gp-ucb")
-        try:
-            self.goals = Goals.of(metrics, constraints, metric=metric, mode=mode)
-        except ValueError as error:
-            raise MethodError(str(error)) from None
-        first = self.goals.names[0], self.goals.modes[0]
-        if metric not in ("value", first[0]) or mode not in ("max", first[1]):
-            raise MethodError("give metric and mode for one metric, or metrics for several, not both")
-        methods.require_goals(self.method, self.goals, has_context=self.context is not None)
-        self.mode: Mode = self.goals.modes[0]
-        self.seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
-        if (
-            scheduler is None
-            and scheduler_options is not None
-            and by_name(scheduler_options, "scheduler_options", "a scheduler's options by name")
-        ):
-            raise MethodError("scheduler_options are given, but no scheduler; see `raybo schedulers`")
-        self.steps = None if steps is None else whole_number(steps, "steps")
-        self.rule: Rule | None = None
-        if scheduler is not None:
-            given = {} if scheduler_options is None else scheduler_options
-            made = schedulers.make(scheduler, given, self.steps, self.goals.names)
-            self.rule = Rule(schedulers.label(scheduler), made)
-        judged = None if self.rule is None else self.rule.metric
-        self.ledger = Ledger(self.space, self.goals, self.context, self.steps, judged)
-        self.history = self.ledger.history
-        self.history.generation = whole_number(generation, "generation")
-        if self.history.generation > GENERATION:
-            raise MethodError(f"generation must be from 1 to {GENERATION}, got {shown(generation)}")
-        self.trials = self.ledger.trials
-        self._recommender = Recommender(self.ledger)
-        self._name = methods.label(method)
-        self._warned = False
-        self._verdicts: dict[
-            int, tuple[Verdict, int, str]
-        ] = {}  # the last on each trial, what it had seen, whose it is
+        space = space if isinstance(space, Space) else Space(space)
+        context = context_space(context, space)
+        made = methods.make(method, **options)
+        goals = _goals_of(metric, mode, metrics, constraints)
+        steps = None if steps is None else whole_number(steps, "steps")
+        given = {} if scheduler_options is None else scheduler_options
+        rule = scheduler_for(scheduler, given, steps, goals)
+        description = Description(
+            objective="",
+            goals=goals,
+            space=space,
+            method=methods.label(method),
+            seed=seed_for(seed),
+            options={name: getattr(made, name) for name in sorted(options)},
+            context=context,
+            steps=steps,
+            scheduler=None if scheduler is None else schedulers.label(scheduler),
+            scheduler_options={name: getattr(rule, name) for name in sorted(given)},
+            generation=whole_number(generation, "generation"),
+        )
+        self._begin(description, made, rule)
         if trials is not None:
             self.plan(trials)
 
+    @classmethod
+    def of(
+        cls, description: Description, method: methods.Method | None = None, scheduler: Scheduler | None = None
+    ) -> Searcher:
+        """Return the searcher of a study that is described; it knows none of the study's trials.
+
+        Args:
+            description: `Study.description`.
+            method: the described method, if it is made already.
+            scheduler: the described scheduler, if it is made already.
+        Raises:
+            MethodError: the method or the scheduler, or one of its options, does not exist here.
+        Example:
+            >>> raybo.Searcher.of(raybo.load("job.db").description).trials
+            []
+        """
+        if method is None:
+            method = methods.make(description.method, **description.options)
+        if scheduler is None:
+            scheduler = scheduler_for(
+                description.scheduler, description.scheduler_options, description.steps, description.goals
+            )
+        searcher = cls.__new__(cls)
+        searcher._begin(description, method, scheduler)
+        return searcher
+
+    def _begin(self, description: Description, method: methods.Method, scheduler: Scheduler | None) -> None:
+        """Begin with no trials, after a check that the method can do what is described."""
+        if description.context is None and method.needs_context:
+            raise MethodError(f"{methods.label(method)} needs a context; declare one beside the space, or use gp-ucb")
+        methods.require_goals(method, description.goals, has_context=description.context is not None)
+        if description.generation > GENERATION:
+            raise MethodError(f"generation must be from 1 to {GENERATION}, got {shown(description.generation)}")
+        self.description, self.method = description, method
+        self.space, self.context, self.goals = description.space, description.context, description.goals
+        self.mode, self.seed, self.steps = description.mode, description.seed, description.steps
+        name = description.scheduler
+        self.rule = None if scheduler is None or name is None else Rule(name, scheduler)
+        judged = None if self.rule is None else self.rule.metric
+        self.ledger = Ledger(self.space, self.goals, self.context, self.steps, judged)
+        self.history = self.ledger.history
+        self.history.generation = description.generation
+        self.trials = self.ledger.trials
+        self._recommender = Recommender(self.ledger)
+        self._warned = False
+        # the last verdict on each trial, the last event that it had seen, and whose it is
+        self._verdicts: dict[int, tuple[Verdict, int, str]] = {}
+
     def plan(self, trials: int) -> Event:
         """Say how many trials the study will run in total; MethodError if it is not a whole number from 1."""
-        return self.apply(planned(whole_number(trials, "trials")))
+        return self.apply(Planned(trials=whole_number(trials, "trials")))
 
     @overload
     def ask(self, n: None = None, context: Mapping[str, Any] | None = None) -> Trial: ...
@@ -186,8 +221,7 @@ class Searcher:
         if isinstance(n, Mapping):
             n, context = None, n
         if n is None:
-            event = self.apply(self.propose(self.history, context))
-            return self.trials[cast(int, event.trial)]
+            return self._apply(self.propose(self.history, context))
         return [self.ask(context=context) for _ in range(whole_number(n, "ask: n", error=TrialError))]
 
     def tell(
@@ -206,7 +240,7 @@ class Searcher:
                 such a trial), no context is declared, or this one does not match the declared one.
         """
         number = self._pending(trial)
-        ended = self._end(number, Kind.TOLD, {**told(value, number, self.goals), **self._read(context, number)})
+        ended = self._apply(Told(number, **told(value, number, self.goals), **self._read(context, number)))
         if self.context is not None and ended.context is None and not self._warned:
             self._warned = True
             warnings.warn(f"trial {number}: {NO_CONTEXT}", stacklevel=2)
@@ -220,7 +254,7 @@ class Searcher:
                 declared one.
         """
         number = self._pending(trial)
-        return self._end(number, Kind.FAILED, {"reason": str(reason), **self._read(context, number)})
+        return self._apply(Failed(number, reason=str(reason), **self._read(context, number)))
 
     def report(self, trial: Trial | int, value: float | Mapping[str, Any], step: int | None = None) -> Verdict:
         """Report the result of one step of a trial; returns the verdict on whether the trial should continue.
@@ -241,7 +275,7 @@ class Searcher:
         number = self._pending(trial)
         step = self._step(number, step)
         data = reported(value, number, self.goals, self.history.judged_metric)
-        event = self.apply(Event(Kind.REPORTED, number, {"step": step, **data}))
+        event = self.apply(Reported(number, step=step, **data))
         verdict, rule = broken_by(event, self.goals), JOB
         if self.rule is not None and not verdict.prune:
             verdict, rule = self.rule.judge(self.history, number), self.rule.name
@@ -254,7 +288,7 @@ class Searcher:
         Raises:
             TrialError: the trial is unknown, or neither pending nor paused.
         """
-        number = self.history.require(trial, *states_before(Kind.PRUNED))
+        number = self.history.require(trial, *Pruned.before)
         why = "" if why is None else str(why)
         verdict, seen, rule = self._verdicts.pop(number, (GO, self.ledger.last_event, JOB))
         if why or not verdict.prune:
@@ -280,8 +314,7 @@ class Searcher:
         number = None if self.rule is None else self.rule.promoted(self.history)
         if number is None:
             return None
-        self.apply(Event(Kind.RESUMED, number, {"attempt": self.trials[number].attempt + 1}))
-        return self.trials[number]
+        return self._apply(Resumed(number, attempt=self.trials[number].attempt + 1))
 
     def add(
         self,
@@ -297,9 +330,9 @@ class Searcher:
                 match the declared one.
         """
         number = len(self.trials)
-        data: Data = {**told(value, number, self.goals), **self._read(context, number)}
+        result = Told(number, **told(value, number, self.goals), **self._read(context, number))
         self.apply(self.known(config))
-        return self._end(number, Kind.TOLD, data)
+        return self._apply(result)
 
     @property
     def best(self) -> Trial:
@@ -378,7 +411,7 @@ class Searcher:
         """One line: method, space, how many trials there are, and the best of them."""
         done = self.ledger.count(State.FINISHED)
         wanted = self.mode if self.goals.is_plain else str(self.goals)
-        what = f"{self._name}, {wanted}, d={self.space.d}, seed={self.seed}"
+        what = f"{self.description.method}, {wanted}, d={self.space.d}, seed={self.seed}"
         best = self.ledger.incumbent
         so_far = f"trials: {len(self.trials)}, finished: {done}"
         if self.goals.k > 1:
@@ -387,7 +420,7 @@ class Searcher:
 
     # ---- what a study engine needs beside ask and tell
 
-    def propose(self, history: History, context: Mapping[str, Any] | None = None, *, with_gain: bool = False) -> Event:
+    def propose(self, history: History, context: Mapping[str, Any] | None = None, *, with_gain: bool = False) -> Asked:
         """The event of asking for the next trial after this history. Changes nothing; may run in another thread.
 
         Args:
@@ -419,13 +452,12 @@ class Searcher:
         asked = self._asked(history, x, row, proposal.tags, spent, known_first)
         if with_gain and not proposal.in_design and asked.origin is None:
             gain = expected_gain(history, x[0])
-            if gain is not None:
-                asked.data["gain"] = gain
+            return replace(asked, gain=gain)
         return asked
 
     def known(
         self, config: Mapping[str, Any], origin: Origin = Origin.ADDED, source: Mapping[str, Any] | None = None
-    ) -> Event:
+    ) -> Asked:
         """The event of asking for a configuration that the user names.
 
         Args:
@@ -440,43 +472,44 @@ class Searcher:
         x = self.space.snap(self.space.points([row]))
         return self._asked(self.history, x, row, {"origin": origin, **(source or {})}, (0.0, 0.0), {})
 
-    def apply(self, event: Event) -> Event:
+    def apply(self, event: E) -> E:
         """Take in an event, new or from a journal; returns it with its number."""
         return self.ledger.apply(event)
 
     def _asked(
-        self, history: History, x: Array, row: Row, tags: Tags, spent: tuple[float, float], known_first: Data
-    ) -> Event:
-        data: Data = {
-            "x": x[0].tolist(),
-            "values": row,
-            "tags": json.loads(json.dumps(tags)),  # what a journal would give back, from the first moment
-            "seen": history.last_event,
-            "suggest_seconds": round(spent[0], 6),
-            "suggest_processor_seconds": round(spent[1], 6),
-            **known_first,
-        }
-        return Event(Kind.ASKED, len(history), data)
+        self, history: History, x: Array, row: Row, tags: Tags, spent: tuple[float, float], context: ContextFields
+    ) -> Asked:
+        return Asked(
+            len(history),
+            x=x[0].tolist(),
+            values=row,
+            tags=json.loads(json.dumps(tags)),  # what a journal would give back, from the first moment
+            seen=history.last_event,
+            suggest_seconds=round(spent[0], 6),
+            suggest_processor_seconds=round(spent[1], 6),
+            **context,
+        )
 
     def _require_proposal(self, proposal: object, history: History) -> None:
         """MethodError if a method proposed something that is no point of the cube, or tags that no journal keeps."""
+        whose = self.description.method
         if not isinstance(proposal, Proposal):
-            raise MethodError(f"{self._name}: propose must return a Proposal, got {shown(proposal)}")
+            raise MethodError(f"{whose}: propose must return a Proposal, got {shown(proposal)}")
         x = proposal.x
         if not (isinstance(x, np.ndarray) and x.shape == (history.d,) and x.dtype == np.float64):
-            raise MethodError(f"{self._name}: a proposal's x must be an array of {history.d} floats, got {shown(x)}")
+            raise MethodError(f"{whose}: a proposal's x must be an array of {history.d} floats, got {shown(x)}")
         if not ((x >= 0.0) & (x <= 1.0)).all():
-            raise MethodError(f"{self._name}: a proposal's x must lie in [0, 1]^{history.d}, got {shown(x)}")
+            raise MethodError(f"{whose}: a proposal's x must lie in [0, 1]^{history.d}, got {shown(x)}")
         try:
             json.dumps(proposal.tags)
         except (TypeError, ValueError) as error:
-            raise MethodError(f"{self._name}: a proposal's tags must be JSON: {first_line(error)}") from None
+            raise MethodError(f"{whose}: a proposal's tags must be JSON: {first_line(error)}") from None
 
     def _stream(self, number: int, stream: Stream) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number, stream)))
 
-    def _read(self, context: Mapping[str, Any] | None, number: int) -> Data:
-        """What an event of this trial holds of a context; nothing where none is given."""
+    def _read(self, context: Mapping[str, Any] | None, number: int) -> ContextFields:
+        """Return what an event of this trial holds of a context; nothing where none is given."""
         return {} if context is None else told_context(self.context, context, f"trial {number}")
 
     def _step(self, number: int, step: int | None) -> int:
@@ -490,15 +523,46 @@ class Searcher:
         return at
 
     def _carry_out(self, verdict: Verdict, rule: str, number: int, seen: int) -> Trial:
-        self.apply(event_of(verdict, rule, number, self.history.records[number].step, seen))
-        return self.trials[number]
+        return self._apply(event_of(verdict, rule, number, self.history.records[number].step, seen))
 
     def _pending(self, trial: Trial | int) -> int:
         return self.history.require_pending(trial)
 
-    def _end(self, number: int, kind: Kind, data: Data) -> Trial:
-        self.apply(Event(kind, number, data))
-        return self.trials[number]
+    def _apply(self, event: TrialEvent) -> Trial:
+        """The trial after an event of it."""
+        self.apply(event)
+        return self.trials[event.trial]
+
+
+def seed_for(seed: int | None) -> int:
+    """Return the seed that a user gave, or draw one; MethodError if it is not a whole number from 0."""
+    if seed is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    return whole_number(seed, "seed", at_least=0, at_most=None)
+
+
+def scheduler_for(
+    scheduler: schedulers.AnyScheduler | None, options: Mapping[str, Any], steps: int | None, goals: Goals
+) -> Scheduler | None:
+    """Return the scheduler that a user's arguments name; None if they name none, MethodError if they are wrong."""
+    if scheduler is not None:
+        return schedulers.make(scheduler, options, steps, goals.names)
+    if by_name(options, "scheduler_options", "a scheduler's options by name"):
+        raise MethodError("scheduler_options are given, but no scheduler; see `raybo schedulers`")
+    return None
+
+
+def _goals_of(
+    metric: str, mode: Mode, metrics: Mapping[str, str] | None, constraints: Mapping[str, str] | None
+) -> Goals:
+    """Return the goals that a user's arguments describe; MethodError if they make no sense."""
+    try:
+        goals = Goals.of(metrics, constraints, metric=metric, mode=mode)
+    except ValueError as error:
+        raise MethodError(str(error)) from None
+    if metric not in ("value", goals.names[0]) or mode not in ("max", goals.modes[0]):
+        raise MethodError("give metric and mode for one metric, or metrics for several, not both")
+    return goals
 
 
 def _guessed(history: History) -> Proposal | None:

@@ -36,6 +36,8 @@ settings.register_profile(
 )
 settings.load_profile("raybo")
 
+QUICK = ("common", "record", "space", "job", "schedulers")  # rooms of pure logic
+QUICK_SECONDS = 30  # what `-m quick` is meant to take on two cores
 PROCESSES = 8  # at most, with `-n auto`: each has to import and collect everything
 NO_CASE = SimpleNamespace(params={})
 CPUS = 4  # more than the machine may have: the trials of the tests sleep rather than compute
@@ -54,6 +56,9 @@ def pytest_collection_modifyitems(config, items):
     Slow ones with a Ray of their own go by file, as they wait more than they compute. And one process runs all of the
     contract's for a method, whose histories begin alike.
     """
+    for item in items:
+        if _is_quick(item):
+            item.add_marker(pytest.mark.quick)
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
             if "ray_session" in item.fixturenames:
@@ -63,6 +68,26 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(pytest.mark.xdist_group(f"ray {item.path.stem}" if slow else "ray"))
             elif item.path.stem == "test_contract" and "name" in (case := getattr(item, "callspec", NO_CASE).params):
                 item.add_marker(pytest.mark.xdist_group(f"contract {case['name']}"))
+
+
+def _is_quick(item):
+    """True in a file of a room of pure logic, for what starts no Ray, needs no statistics and draws no examples."""
+    if item.path.parent.name not in QUICK or item.path.stem == "test_contract":
+        return False
+    return not (
+        any(item.get_closest_marker(mark) for mark in ("ray", "slow", "statistical"))
+        or getattr(getattr(item, "function", None), "is_hypothesis_test", False)
+    )
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Say how long the quick tests took, and that they are no longer quick."""
+    if config.option.markexpr != "quick":
+        return
+    tests = [report for key in ("passed", "failed") for report in terminalreporter.stats.get(key, [])]
+    seconds = sum(report.duration for report in tests)
+    verdict = "as they should" if seconds < 2 * QUICK_SECONDS else f"more than {2 * QUICK_SECONDS}: find out which"
+    terminalreporter.write_line(f"quick: {len(tests)} tests of {seconds:.0f} s in all, {verdict}")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -71,7 +71,7 @@ def test_every_benchmark_is_in_the_table():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_benchmark_is_a_function_of_its_command_line(name):
+def test_benchmarks_depend_only_on_their_arguments(name):
     module = importlib.import_module(f"benchmarks.{name}")
     parameters = inspect.signature(module.figures, eval_str=True).parameters
     for parameter in parameters.values():
@@ -83,7 +83,7 @@ def test_a_benchmark_is_a_function_of_its_command_line(name):
     assert module.__doc__
 
 
-def test_methods_that_a_benchmark_is_run_with_beside_the_others_are_there():
+def test_methods_named_by_benchmarks_exist():
     from benchmarks import early, goals, local_defaults
     from benchmarks.goal_rivals import RIVALS
 
@@ -92,7 +92,7 @@ def test_methods_that_a_benchmark_is_run_with_beside_the_others_are_there():
     assert set(early.IN_BRIEF["entries"].split(",")) <= set(early.ENTRIES.split(","))
 
 
-def test_the_benchmarks_are_run_in_processes_of_their_own():
+def test_benchmarks_run_in_their_own_processes():
     """The least of them, to its end."""
     line = [sys.executable, "-m", "benchmarks", "--quick", "--only", "startup"]
     text = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=250, check=True).stdout
@@ -117,7 +117,7 @@ def test_a_command_line_takes_the_parameters(tmp_path):
     assert "scikit-learn" in helped.stdout
 
 
-def test_the_times_of_recovery_are_read_from_what_the_fault_harness_says():
+def test_recovery_times_are_parsed_from_the_fault_harness():
     planned = next(studies(1, hosts=False, disk=False))
     reports = [Report(planned, recoveries=[(Kind.ACTOR, seconds) for seconds in (1.0, 2.5, 2.0)]), Report(planned)]
     said = faults_table(reports, set(Kind), None, 0, 60.0)
@@ -136,7 +136,7 @@ def test_a_search_is_told_what_it_asks_for():
     assert simple_regret("branin", "random", 12, {}, 1) == pytest.approx(values.min() - 0.397887, abs=1e-5)
 
 
-def test_a_search_is_told_its_context_unless_it_shall_be_blind():
+def test_blind_searches_get_no_context():
     assert len(search(ackley, "sbo-kde", 0, 4, {"initial": 3}).results) == 4
     with pytest.raises(Exception, match="sbo-kde needs a context"):
         search(ackley, "sbo-kde", 0, 4, {"initial": 3}, context=False)

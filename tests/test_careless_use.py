@@ -23,9 +23,9 @@ from raybo.common.errors import JournalError, MethodError, ObjectiveError, Raybo
 from raybo.engine.driver import tune
 from raybo.integrations.export import Recorder, exporter
 from raybo.journal import Journal, exists, read
-from raybo.record.events import Event, Kind
+from raybo.record.events import Asked, Kind, Told
 from raybo.record.stopping import Limits
-from raybo.reporting.story_figures import told_by_method
+from raybo.reporting.story_figures import method_figure
 from raybo.space import Space
 from raybo.study import warm_start
 from raybo.study.confirmation import Confirm
@@ -146,11 +146,12 @@ def test_a_url_is_no_path(path):
 
 def test_numbers_of_numpy_are_limits(monkeypatch):
     plans = []
-    monkeypatch.setattr("raybo.engine.driver._run", lambda _, planned, *__: plans.append(planned.keywords))
+    monkeypatch.setattr("raybo.engine.driver._run", lambda _, options, *__: plans.append(options))
     tune(job, max_minutes=np.int64(3), trial_seconds=np.float32(0.5), confirm=(np.int64(5), 3), retries=np.int64(1))
-    assert [plans[0][name] for name in ("max_seconds", "trial_seconds", "retries")] == [180.0, 0.5, 1]
-    assert {type(plans[0][name]) for name in ("max_seconds", "trial_seconds")} == {float}
-    assert plans[0]["confirm"] == Confirm(5, 3)
+    (options,) = plans
+    assert (options.max_minutes, options.trial_seconds, options.retries) == (3, 0.5, 1)
+    assert [type(n) for n in (options.max_minutes, options.trial_seconds, options.retries)] == [int, float, int]
+    assert options.confirm == Confirm(5, 3)
 
 
 def nested(levels):
@@ -185,7 +186,7 @@ def test_destinations_that_an_exporter_refuses(tmp_path):
             exporter(form, where)
 
 
-def test_an_exporter_that_raises_is_told_once_and_the_study_goes_on(tmp_path, caplog, monkeypatch):
+def test_a_failing_exporter_warns_once(tmp_path, caplog, monkeypatch):
     path = tmp_path / "study.db"
     journal = Journal(path, DESCRIPTION)
     journal.append(history(2))
@@ -263,7 +264,7 @@ class Unshowable:
         raise RuntimeError("no number")
 
 
-def test_what_cannot_be_shown_is_refused_all_the_same():
+def test_values_without_a_repr_are_refused():
     bad = Unshowable()
     uses = [
         lambda: raybo.Space({"x": bad}),
@@ -290,7 +291,7 @@ def test_what_cannot_be_shown_is_refused_all_the_same():
         searcher.tell(searcher.ask(), bad)
 
 
-def test_a_message_is_one_line_that_no_terminal_obeys():
+def test_messages_are_one_line_without_escapes():
     with pytest.raises(RayboError) as told:
         raybo.Space({"two\nlines \x1b[2J": raybo.Float(1, 0)})
     assert str(told.value).startswith("two lines \\x1b[2J: low must be below high")
@@ -327,27 +328,27 @@ def test_a_long_argument_is_not_repeated_in_full(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("method", ["turbo", "ars", "uhe", "exp3-random", "wang-defreitas", "portfolio"])
-def test_tags_of_another_hand_are_told_in_a_line_or_do_no_harm(method):
+def test_forged_tags_are_harmless_or_reported(method):
     """To propose, to explain and to draw."""
     first = raybo.Searcher(SPACE, method, seed=0)
     events = []
     for number in range(8):
         events.append(first.apply(first.propose(first.history)))
-        events.append(first.apply(Event(Kind.TOLD, number, {"value": float(number), "seconds": 0.1})))
+        events.append(first.apply(Told(number, value=float(number), seconds=0.1)))
     refused = []
     asked = [event for event in events if event.kind is Kind.ASKED]
     for key in {key for event in asked[-3:] for key in event.data["tags"]}:
         for forged in ("x", None, [["y"]]):
             again, listed = raybo.Searcher(SPACE, method, seed=0), []
             for event in events:
-                tags = event.data.get("tags", {})
-                data = {**event.data, "tags": {**tags, key: forged}} if key in tags else event.data
-                listed.append(again.apply(dataclasses.replace(event, data=data)))
-            study = Study(dataclasses.replace(DESCRIPTION, space=again.space.to_json(), method=method), listed)
+                if isinstance(event, Asked) and key in event.tags:
+                    event = dataclasses.replace(event, tags={**event.tags, key: forged})
+                listed.append(again.apply(event))
+            study = Study(dataclasses.replace(DESCRIPTION, space=again.space, method=method), listed)
             for use in (
                 lambda again=again: again.propose(again.history),
                 lambda again=again: again.explain(again.trials[-1]),
-                lambda study=study: told_by_method(study),
+                lambda study=study: method_figure(study),
             ):
                 try:
                     use()
@@ -357,7 +358,7 @@ def test_tags_of_another_hand_are_told_in_a_line_or_do_no_harm(method):
     assert all("not what the method writes" in each for each in refused)
 
 
-def test_the_end_of_a_file_is_not_taken_for_ctrl_c(monkeypatch):
+def test_end_of_input_is_not_ctrl_c(monkeypatch):
     def load(path):
         raise EOFError("marshal data too short")
 
@@ -478,7 +479,7 @@ def test_every_option_is_accepted_or_refused_by_name(name):
     assert list(complaints(name, use, {}, keywords(options))) == []
 
 
-def test_every_argument_of_ray_tunes_searcher_and_of_scikit_learns_search():
+def test_hostile_arguments_of_raybosearch_and_raybosearchcv():
     pytest.importorskip("ray.tune")
     pytest.importorskip("sklearn")
     from raybo.integrations.ray_tune import RayboSearch
@@ -513,7 +514,7 @@ def test_every_argument_of_ray_tunes_searcher_and_of_scikit_learns_search():
     assert told == []
 
 
-def test_a_known_value_that_is_no_number_is_not_taken_for_a_failure():
+def test_known_values_must_be_numbers():
     pytest.importorskip("ray.tune")
     from raybo.integrations.ray_tune import RayboSearch
 
@@ -527,7 +528,7 @@ def test_a_known_value_that_is_no_number_is_not_taken_for_a_failure():
         RayboSearch(**several).add_evaluated_point({"x": 0.5}, {"a": 1.0, "b": "x"})
 
 
-def test_a_trial_may_be_named_by_its_number_to_explain_it():
+def test_explain_accepts_trial_numbers():
     searcher = asked()
     assert searcher.explain(0) == searcher.explain(np.int64(0)) == searcher.explain(searcher.trials[0])
     study = Study(DESCRIPTION, history(3))
@@ -548,7 +549,7 @@ def test_what_is_accepted_is_pythons_own():
     assert [type(value) for value in values] == [int, int, int, float, int, float, int, float, int]
 
 
-def test_more_than_a_journal_counts_is_refused_before_it_is_written():
+def test_counts_beyond_the_journal_are_refused():
     for use in (lambda: tune(job, trials=2**31), lambda: asked(steps=2**31), lambda: raybo.report(1.0, step=2**31)):
         with pytest.raises(RayboError, match="must be a whole number from 1 to 2147483647, got 2147483648"):
             use()

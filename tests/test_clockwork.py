@@ -18,37 +18,37 @@ def bowl(config):
 
 def test_workers_are_busy_where_trials_are_long():
     """Forty trials of 100 s on 4 workers take ten rounds, and what the study's process spends is next to nothing."""
-    course = simulate(bowl, "random", 4, 40, lambda number: 100.0)
-    assert len(course.values) == 40
-    assert 1_000.0 <= course.seconds < 1_020.0
-    assert course.busy == pytest.approx(4_000.0)
-    assert course.busy_share > 0.98
-    assert max(course.waits) < 10.0
+    simulation = simulate(bowl, "random", 4, 40, lambda number: 100.0)
+    assert len(simulation.values) == 40
+    assert 1_000.0 <= simulation.seconds < 1_020.0
+    assert simulation.busy == pytest.approx(4_000.0)
+    assert simulation.busy_share > 0.98
+    assert max(simulation.waits) < 10.0
 
 
 def test_workers_wait_where_the_study_is_slow(monkeypatch):
     """With a second for every start and every result, two a trial, a trial of a second keeps half a worker busy."""
     monkeypatch.setattr(clockwork, "RAY_SECONDS", 1.0)
-    course = simulate(bowl, "random", 4, 40, lambda number: 1.0)
-    assert 78.0 < course.seconds < 100.0
-    assert 0.08 < course.busy_share < 0.16
-    assert course.served > 75.0
+    simulation = simulate(bowl, "random", 4, 40, lambda number: 1.0)
+    assert 78.0 < simulation.seconds < 100.0
+    assert 0.08 < simulation.busy_share < 0.16
+    assert simulation.served > 75.0
 
 
-def test_one_worker_has_the_trials_of_a_searcher_by_itself():
-    course = simulate(bowl, "auto", 1, 14, lambda number: 1.0, seed=3)
+def test_one_worker_matches_a_plain_searcher():
+    simulation = simulate(bowl, "auto", 1, 14, lambda number: 1.0, seed=3)
     searcher = Searcher(bowl.space, "auto", "min", seed=3, trials=14)
     values = []
     for _ in range(14):
         trial = searcher.ask()
         values.append(bowl(trial.config))
         searcher.tell(trial, values[-1])
-    np.testing.assert_array_equal(course.values, values)
-    np.testing.assert_array_equal(course.best(), np.minimum.accumulate(values))
-    assert (np.diff(course.ends) >= 1.0).all()
+    np.testing.assert_array_equal(simulation.values, values)
+    np.testing.assert_array_equal(simulation.best(), np.minimum.accumulate(values))
+    assert (np.diff(simulation.ends) >= 1.0).all()
 
 
-def test_durations_have_the_mean_and_the_spread_that_were_asked_for():
+def test_durations_have_the_requested_mean_and_spread():
     """Of 20,000: the mean within 2 % (five standard errors are 1.9 %), the same for the same number."""
     seconds = log_normal(60.0, 0.5)
     drawn = np.array([seconds(number) for number in range(20_000)])

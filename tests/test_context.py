@@ -18,10 +18,12 @@ from rich.console import Console
 import raybo
 from raybo import methods
 from raybo.common.errors import JournalError, MethodError, ObjectiveError, SpaceError, TrialError
-from raybo.engine.study.lifecycle import Occurrence
+from raybo.engine.lifecycle import Occurrence
 from raybo.engine.trial.task import run_trial
-from raybo.journal import Description, Journal
-from raybo.record.events import Event, Kind, State
+from raybo.journal import Journal
+from raybo.record.description import Description
+from raybo.record.events import Asked, ContextObserved, Failed, Kind, Planned, Retried, State, Told
+from raybo.record.goals import Goals
 from raybo.record.history import History
 from raybo.reporting.tables import best_view, study_view
 from raybo.searcher import Searcher
@@ -49,7 +51,7 @@ def searcher(method="random", context=LOAD, **arguments):
 # ---- what is taken, moved, missing, rejected
 
 
-def test_a_declared_context_is_taken_as_it_is_and_what_is_undeclared_is_not_looked_at():
+def test_undeclared_context_names_are_ignored():
     reading = read_context(RICH, {**USUAL, "accuracy": math.nan})
     assert (reading.values, reading.missing, reading.note) == (USUAL, (), "")
 
@@ -69,7 +71,7 @@ def test_a_declared_context_is_taken_as_it_is_and_what_is_undeclared_is_not_look
         ("step", 9, 1.0),
     ],
 )
-def test_a_finite_number_becomes_the_nearest_declared_one_and_that_is_noted(name, value, kept):
+def test_contexts_out_of_range_are_clipped_and_noted(name, value, kept):
     reading = read_context(RICH, {**USUAL, name: value})
     assert reading.values == {**USUAL, name: kept}
     assert type(reading.values[name]) is type(USUAL[name])
@@ -91,20 +93,20 @@ def test_numbers_of_every_kind_are_numbers(name, value):
         ("kind", math.nan),
     ],
 )
-def test_what_is_no_number_or_no_category_is_rejected(name, value):
+def test_invalid_context_values_are_rejected(name, value):
     reading = read_context(RICH, {**USUAL, name: value})
     assert reading.values is None
     assert reading.note.startswith(f"context {name}: ")
     assert repr(value) in reading.note
 
 
-def test_a_context_is_known_as_a_whole_or_not_at_all():
+def test_partial_contexts_are_unknown():
     assert read_context(RICH, {}).missing == ("load", "rate", "hour", "step", "kind")
     reading = read_context(RICH, {k: v for k, v in USUAL.items() if k != "hour"})
     assert (reading.values, reading.missing, reading.note) == (None, ("hour",), "")
 
 
-def test_a_context_is_flat_and_shares_no_name_with_the_space():
+def test_contexts_are_flat_with_unique_names():
     with pytest.raises(SpaceError, match=r"context a\.b: a context is a flat dict"):
         context_space({"a": {"b": Float(0, 1)}}, SPACE)
     with pytest.raises(SpaceError, match="context x: the space has a parameter of that name"):
@@ -114,7 +116,7 @@ def test_a_context_is_flat_and_shares_no_name_with_the_space():
     assert context_space(None, SPACE) is None
 
 
-def test_text_of_a_command_line_is_read_as_the_declared_kind():
+def test_command_line_contexts_are_parsed_by_kind():
     read = {name: read_text(RICH, name, text) for name, text in [("load", "5"), ("kind", "2"), ("hour", "7")]}
     assert read == {"load": 5.0, "kind": 2, "hour": 7.0}
     assert read_text(RICH, "kind", "None") is None
@@ -128,16 +130,16 @@ def test_text_of_a_command_line_is_read_as_the_declared_kind():
 # ---- the history
 
 
-def test_rows_of_contexts_are_those_of_points_and_unknown_ones_are_nan():
+def test_context_rows_match_points_with_nan_if_unknown():
     history = History(SPACE.cube, context_cube=LOAD.cube)
     for number in range(6):
         first = {"c": [0.1 * number], "context": [2.0 * number]} if number == 5 else {}
-        history.apply(Event(Kind.ASKED, number, {"x": [number / 10], "values": [0], "tags": {}, **first}))
-    history.apply(Event(Kind.TOLD, 2, {"value": 1.0, "c": [0.2], "context": [4.0]}))
-    history.apply(Event(Kind.TOLD, 0, {"value": 1.0}))
-    history.apply(Event(Kind.FAILED, 1, {"reason": "", "c": [0.7], "context": [14.0]}))
-    history.apply(Event(Kind.CONTEXT_OBSERVED, 3, {"c": [0.3], "context": [6.0]}))
-    history.apply(Event(Kind.RETRIED, 3, {"reason": "lost", "attempt": 2}))
+        history.apply(Asked.of(number, {"x": [number / 10], "values": [0], "tags": {}, **first}))
+    history.apply(Told(2, value=1.0, c=[0.2], context=[4.0]))
+    history.apply(Told(0, value=1.0))
+    history.apply(Failed(1, reason="", c=[0.7], context=[14.0]))
+    history.apply(ContextObserved(3, c=[0.3], context=[6.0]))
+    history.apply(Retried(3, reason="lost", attempt=2))
     np.testing.assert_array_equal(history.C, [[np.nan], [0.2]])
     np.testing.assert_array_equal(history.C_failed, [[0.7]])
     np.testing.assert_array_equal(history.C_pending, [[0.3], [np.nan], [0.5]])
@@ -145,7 +147,7 @@ def test_rows_of_contexts_are_those_of_points_and_unknown_ones_are_nan():
     np.testing.assert_array_equal(history.contexts, [[0.7], [0.2], [0.3], [0.5]])
 
 
-def test_a_copy_keeps_what_is_wanted_and_a_history_without_contexts_has_none():
+def test_copies_keep_contexts():
     history = History(SPACE.cube, context_cube=LOAD.cube)
     wanting = history.with_next_context(np.array([0.25]))
     assert history.next_context is None
@@ -160,7 +162,7 @@ def test_a_copy_keeps_what_is_wanted_and_a_history_without_contexts_has_none():
 # ---- ask and tell
 
 
-def test_a_told_context_is_kept_in_the_users_units_and_learnt_from_in_coordinates():
+def test_contexts_are_stored_in_units_and_coordinates():
     s = searcher(context=RICH)
     told = s.tell(s.ask(), 0.5, context={**USUAL, "load": 25})
     failed = s.fail(s.ask(), "diverged", context=USUAL)
@@ -175,7 +177,7 @@ def test_a_told_context_is_kept_in_the_users_units_and_learnt_from_in_coordinate
 @pytest.mark.parametrize(
     "load", [Decimal(5), Fraction(5), np.float32(5), np.array(5.0), SimpleNamespace(ndim=0, item=lambda: 5.0)]
 )
-def test_a_context_may_be_whatever_a_result_may_be(load):
+def test_contexts_accept_whatever_results_accept(load):
     """The load that a framework gives as a tensor of one number, say."""
     s = searcher()
     assert s.tell(s.ask(), load, context={"load": load}).context == {"load": 5.0}
@@ -194,7 +196,7 @@ def test_a_context_may_be_whatever_a_result_may_be(load):
         (5.0, "trial 0: a context is a dict, got 5.0"),
     ],
 )
-def test_a_context_that_is_rejected_raises_in_one_line_and_changes_nothing(act, context, words):
+def test_rejected_contexts_raise_and_change_nothing(act, context, words):
     s = searcher()
     s.ask()
     with pytest.raises(TrialError) as raised:
@@ -213,7 +215,7 @@ def test_a_context_where_none_is_declared_is_refused():
             act()
 
 
-def test_the_first_trial_without_a_context_is_warned_of_and_counts_for_its_value_alone():
+def test_a_missing_context_warns_once():
     s = searcher()
     first, second, third = s.ask(), s.ask(), s.ask(context={"load": 4})
     with pytest.warns(UserWarning, match="trial 0: its context is not known"):
@@ -225,7 +227,7 @@ def test_the_first_trial_without_a_context_is_warned_of_and_counts_for_its_value
     assert list(s.history.y) == [1.0, 2.0, 3.0]
 
 
-def test_a_context_known_first_is_what_the_method_is_asked_for_and_replay_makes_it_again():
+def test_contexts_known_beforehand_are_replayed():
     s = searcher("sbo-kde", initial=4, atoms=64)
     rng = np.random.default_rng(0)
     for i in range(8):
@@ -241,7 +243,7 @@ def test_a_context_known_first_is_what_the_method_is_asked_for_and_replay_makes_
         again.tell(asked, trial.value, context=trial.context)
 
 
-def test_a_method_that_needs_a_context_says_so_at_once():
+def test_methods_that_need_a_context_refuse_early():
     with pytest.raises(MethodError, match="drbo-kde needs a context; declare one beside the space"):
         Searcher(SPACE, "drbo-kde")
 
@@ -279,7 +281,7 @@ def studied(mode="max"):
 
 
 @pytest.mark.parametrize("mode", ["max", "min"])
-def test_a_lucky_context_does_not_make_a_trial_the_best(mode):
+def test_best_is_by_expectation_over_contexts(mode):
     s = studied(mode)
     sign = 1 if mode == "max" else -1
     lucky = max(s.trials, key=lambda trial: sign * trial.value)
@@ -316,18 +318,17 @@ def events_of(s):
         asked = {"x": [trial.config["x"]], "values": [trial.config["x"]], "tags": dict(trial.tags), "seen": 0}
         asked["suggest_processor_seconds"] = trial.suggest_processor_seconds
         events += [
-            Event(Kind.ASKED, trial.number, asked),
-            Event(Kind.TOLD, trial.number, {"value": trial.value, **met}),
+            Asked.of(trial.number, asked),
+            Told.of(trial.number, {"value": trial.value, **met}),
         ]
     return [replace(event, number=i) for i, event in enumerate(events, 1)]
 
 
 def described(context=LOAD, **changes):
-    declared = None if context is None else context.to_json()
-    return replace(Description("job", "profit", "max", SPACE.to_json(), "random", 3, context=declared), **changes)
+    return replace(Description("job", Goals(("profit",), ("max",)), SPACE, "random", 3, context=context), **changes)
 
 
-def test_a_study_that_is_loaded_gives_the_same_best(tmp_path):
+def test_loaded_studies_have_the_same_best(tmp_path):
     s = studied()
     with contextlib.closing(Journal(tmp_path / "job.db", described())) as journal:
         journal.append(events_of(s))
@@ -338,7 +339,7 @@ def test_a_study_that_is_loaded_gives_the_same_best(tmp_path):
     assert study.trials == s.trials
 
 
-def test_contexts_are_columns_and_never_take_the_place_of_another():
+def test_context_columns_never_replace_others():
     study = Study(described(), events_of(studied()))
     frame = study.to_dataframe()
     assert list(frame.columns)[-2:] == ["x", "load"]
@@ -359,7 +360,7 @@ def test_contexts_are_columns_and_never_take_the_place_of_another():
 )
 def test_a_changed_declaration_is_another_study(tmp_path, context, words):
     with contextlib.closing(Journal(tmp_path / "job.db", described())) as journal:
-        journal.append([Event(Kind.PLANNED, None, {"trials": 3}, 1)])
+        journal.append([Planned(trials=3, number=1)])
     Journal(tmp_path / "job.db", described()).close()
     with pytest.raises(JournalError, match=words):
         Journal(tmp_path / "job.db", described(context))
@@ -379,9 +380,9 @@ def shown(view):
     return capture.get()
 
 
-def test_what_is_shown_tells_contexts_and_what_is_expected():
+def test_show_includes_contexts_and_expectations():
     events = events_of(studied())
-    study = Study(described(), [*events, replace(events[0], trial=31), Event(Kind.TOLD, 31, {"value": 0.1})])
+    study = Study(described(), [*events, replace(events[0], trial=31), Told(31, value=0.1)])
     text = shown(study_view(study, 3))
     assert "1 finished without a context" in text
     assert "load=19" in text
@@ -446,7 +447,7 @@ class Hostile:
         (1.0, {"context_missing": ["load"]}),
     ],
 )
-def test_a_bad_context_never_costs_a_trial_its_value(result, kept):
+def test_bad_contexts_keep_the_trials_value(result, kept):
     occurrence, data = trial_of(lambda config: result)
     assert occurrence is Occurrence.RETURNED
     assert {name: data[name] for name in data if name.startswith("context") or name == "c"} == kept
@@ -467,7 +468,7 @@ def test_failed_trials_keep_their_context():
     assert "c" not in trial_of(lambda config: 1 / 0)[1]
 
 
-def test_what_is_returned_counts_more_than_what_was_reported_and_outside_a_trial_nothing_happens():
+def test_returned_contexts_override_reported_ones():
     def job(config):
         raybo.report_context(load=10)
         return {"loss": 1.0, "load": 5}
@@ -481,7 +482,7 @@ def test_what_is_returned_counts_more_than_what_was_reported_and_outside_a_trial
 
 
 @pytest.mark.ray
-def test_a_study_on_ray_keeps_contexts_tells_of_bad_ones_and_is_replayed(ray_session, tmp_path):
+def test_contexts_on_ray_are_kept_and_replayed(ray_session, tmp_path):
     @raybo.objective(space=SPACE, context={"load": Float(0, 20)}, metric="profit")
     def newsvendor(config):
         x = config["x"]
@@ -519,7 +520,7 @@ def test_a_study_on_ray_keeps_contexts_tells_of_bad_ones_and_is_replayed(ray_ses
 
 
 @pytest.mark.ray
-def test_a_trial_that_is_killed_keeps_the_context_that_it_reported(ray_session, tmp_path):
+def test_killed_trials_keep_their_reported_context(ray_session, tmp_path):
     path = tmp_path / "k.db"
 
     @raybo.objective(space=SPACE, context={"load": Float(0, 20)}, metric="profit")

@@ -135,7 +135,7 @@ TABLES = {"beside 0.1": beside_0_1, "ablation": ablation, "peers": peers, "worke
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_the_tables_of_the_page_are_those_of_the_runs(table):
+def test_tables_match_the_runs(table):
     text = " ".join((DOCS / "default.md").read_text(encoding="utf-8").split())
     missing = [row for row in TABLES[table]() if row not in text]
     assert not missing, "\n" + "\n".join(missing)

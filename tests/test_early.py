@@ -31,7 +31,7 @@ TOY = Problem("toy", SPACE, 13, curve, best=1.0, chance=0.9)
         lambda: OptunaSearch(TOY, 0, "hyperband"),
     ],
 )
-def test_a_search_recommends_what_it_has_seen_within_its_budget(made, workers):
+def test_recommendations_stay_within_the_budget(made, workers):
     course = run(TOY, made(), 10 * 13, 0, workers)
     assert all(at <= 10 * 13 for at, _ in course.spent)
     assert course.after(0) is None
@@ -56,7 +56,7 @@ def test_runs_that_are_kept_are_not_run_again(tmp_path, monkeypatch):
     assert [figure.measured for figure in early.figures(**given)] == [figure.measured for figure in first]
 
 
-def test_a_job_is_run_as_far_as_somebody_looks(monkeypatch):
+def test_jobs_run_only_as_far_as_needed(monkeypatch):
     runs = []
 
     @raybo.objective(space=SPACE, metric="loss", mode="min", steps=26)
@@ -81,7 +81,7 @@ def test_a_job_is_run_as_far_as_somebody_looks(monkeypatch):
     assert runs == [2, 6, 26]
 
 
-def test_jobs_are_told_each_by_itself_in_units_of_its_own(tmp_path, monkeypatch):
+def test_jobs_are_tabulated_in_their_own_units(tmp_path, monkeypatch):
     monkeypatch.setitem(early.PROBLEMS, "boosting", lambda: TOY)
     monkeypatch.setitem(early.PROBLEMS, "network", lambda: TOY)
     given = {"seeds": 1, "problems": "jobs", "entries": "random", "budgets": "2", "out": str(tmp_path / "a.csv")}

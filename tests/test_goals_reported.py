@@ -17,30 +17,31 @@ import pytest
 import raybo
 from raybo import schedulers
 from raybo.common.errors import JournalError, MethodError, ObjectiveError, TrialError
+from raybo.engine.lifecycle import Life, Occurrence, Phase
 from raybo.engine.plan import Plan
-from raybo.engine.study.dispatch import Flight
+from raybo.engine.run_options import RunOptions
+from raybo.engine.study.dispatch import DispatchedTrial
 from raybo.engine.study.event_log import EventLog
-from raybo.engine.study.judging import Judging, verdicts_owed
-from raybo.engine.study.lifecycle import Life, Occurrence, Phase
-from raybo.engine.study.pace import Pace
+from raybo.engine.study.timings import Timings
+from raybo.engine.study.verdicts import Judge, missing_verdicts
 from raybo.engine.trial.checkpoints import Checkpoints
-from raybo.engine.trial.reports import Answer, Course, TrialReports
+from raybo.engine.trial.report_sender import Answer, AttemptInfo, ReportSender
 from raybo.engine.trial.task import run_trial
 from raybo.experiments.here import tune_here
 from raybo.journal import Journal
 from raybo.methods.parts.multi_objective import FitOptions, fitted_goals
 from raybo.methods.parts.running_trials import predicted
-from raybo.record.events import Event, Kind, State
+from raybo.record.events import KINDS, Asked, Failed, Kind, Paused, Pruned, Reported, Resumed, Retried, State, Told
 from raybo.record.goals import Constraint, Goals
 from raybo.record.history import History
 from raybo.record.stopping import Limits, Stopping
-from raybo.reporting.figures import panels
+from raybo.reporting.figures import report_figures
 from raybo.reporting.front_view import constraints_line
 from raybo.reporting.studies import studies_in
 from raybo.reporting.tables import best_view
+from raybo.searcher import Searcher
 from raybo.space import Space
 from raybo.study.replay import replay, replay_verdicts
-from raybo.study.study import searcher_of
 from raybo.surrogate import standard_model
 
 SPACE = {"x": raybo.Float(0.0, 1.0), "y": raybo.Float(0.0, 1.0)}
@@ -74,7 +75,7 @@ def run(function, path, trials=12, method="random", scheduler=None, judged=None,
     )
 
 
-def test_the_numbers_of_the_last_report_are_those_of_the_trial(tmp_path):
+def test_a_trial_has_its_last_reports_numbers(tmp_path):
     study = run(steps, tmp_path / "a.db", metrics=METRICS, constraints={"megabytes": "<= 80"})
     assert study.count(State.FINISHED) == 12
     for trial in study.trials:
@@ -87,7 +88,7 @@ def test_the_numbers_of_the_last_report_are_those_of_the_trial(tmp_path):
     }
 
 
-def test_what_is_returned_at_the_end_counts_beside_them(tmp_path):
+def test_returned_numbers_complete_the_last_report(tmp_path):
     def job(config):
         for step in range(1, STEPS + 1):
             raybo.report({"accuracy": at_step(config, step)["accuracy"]})
@@ -98,7 +99,7 @@ def test_what_is_returned_at_the_end_counts_beside_them(tmp_path):
         assert trial.values == {"accuracy": at_step(trial.config, STEPS)["accuracy"], "seconds": 7.0}
 
 
-def test_a_number_that_no_report_had_is_a_failure_with_its_name(tmp_path):
+def test_a_number_missing_from_reports_fails_by_name(tmp_path):
     def job(config):
         yield {"accuracy": 1.0}
 
@@ -108,7 +109,7 @@ def test_a_number_that_no_report_had_is_a_failure_with_its_name(tmp_path):
 
 
 @pytest.mark.parametrize("declared", [{"metrics": METRICS}, {"metric": "accuracy", "mode": "max"}])
-def test_a_constraint_at_every_step_ends_a_trial_with_the_first_report_that_breaks_it(tmp_path, declared):
+def test_the_first_violating_report_ends_a_trial(tmp_path, declared):
     study = run(steps, tmp_path / "a.db", constraints=SMALL, **declared)
     large = [trial for trial in study.trials if trial.config["x"] > 80 / 120]
     assert large
@@ -186,9 +187,9 @@ def journal_of(path, study, events):
 def opened(study, job, path):
     plan = Plan(
         description=study.description, path=path, trials=8, workers=1, elastic=False, grows=False, takes_all_room=False,
-        retries=2, trial_seconds=None, max_seconds=None, driver=os.getpid(), detached=False, begun=0.0, after=0,
+        options=RunOptions(), driver=os.getpid(),
     )  # fmt: skip
-    return contextlib.closing(EventLog(plan, job, Pace(1, False)))
+    return contextlib.closing(EventLog(plan, job, Timings(1, False)))
 
 
 @pytest.fixture
@@ -198,12 +199,12 @@ def interrupted(promoted):
     verdict = next(event for event in study.events if event.kind is Kind.PRUNED and event.data["rule"] == "job")
     until = [event for event in study.events if event.number < verdict.number]
     told = {"step": 1, "seen": len(until), "attempt": 1, "seconds": 1.0}
-    paused = Event(Kind.PAUSED, verdict.trial, {**told, "rule": "asha", "reason": "1st of 1", "numbers": {}})
-    resumed = Event(Kind.RESUMED, verdict.trial, {"step": 1, "seen": len(until) + 1, "attempt": 2})
-    on = replace(until[-1], data={"step": 2, "value": 1.0, "seconds": 1.0, "attempt": 2, "metrics": {"megabytes": 1.0}})
-    again = Event(Kind.RETRIED, verdict.trial, {"reason": "its worker died", "attempt": 2, "losses": 1})
-    repeated = replace(on, data={**on.data, "step": 1, "repeated": True, "metrics": {"megabytes": 100.0}})
-    kept = replace(until[-1], data={**until[-1].data, "metrics": {"megabytes": 1.0}})
+    paused = Paused.of(verdict.trial, {**told, "rule": "asha", "reason": "1st of 1", "numbers": {}})
+    resumed = Resumed(verdict.trial, step=1, seen=len(until) + 1, attempt=2)
+    on = replace(until[-1], step=2, value=1.0, seconds=1.0, attempt=2, metrics={"megabytes": 1.0})
+    again = Retried(verdict.trial, reason="its worker died", attempt=2, losses=1)
+    repeated = replace(on, step=1, repeated=True, metrics={"megabytes": 100.0})
+    kept = replace(until[-1], metrics={"megabytes": 1.0})
     return (
         verdict,
         {
@@ -211,21 +212,19 @@ def interrupted(promoted):
             "paused": [*until, paused],  # by raybo up to now
             "resumed": [*until, paused, resumed, on],
             "repeated": [*until[:-1], kept, again, repeated],
-            "twice": [*until, replace(until[-1], data={**until[-1].data, "step": 2})],
+            "twice": [*until, replace(until[-1], step=2)],
         },
     )
 
 
 @pytest.mark.parametrize("was", ["reported", "paused", "resumed", "repeated", "twice"])
-def test_it_is_ended_when_the_study_goes_on_where_it_was_killed_before_the_verdict(
-    promoted, interrupted, tmp_path, was
-):
+def test_a_violation_before_a_kill_prunes_on_resume(promoted, interrupted, tmp_path, was):
     job, study = promoted
     verdict, events = interrupted[0], interrupted[1][was]
     with opened(study, job, journal_of(tmp_path / "a.db", study, events)) as log:
-        judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
-        judging.take_up()
-        judging.close()
+        judge = Judge(log, lambda *_: pytest.fail("no process of it runs"))
+        judge.recover()
+        judge.close()
         trial = log.searcher.trials[verdict.trial]
     went_on = raybo.load(tmp_path / "a.db")
     assert trial == went_on.trials[verdict.trial]
@@ -236,23 +235,23 @@ def test_it_is_ended_when_the_study_goes_on_where_it_was_killed_before_the_verdi
     if was in ("reported", "paused"):  # what went before is as a scheduler would have it
         assert not [one for one in replay_verdicts(went_on) if one.verdict != one.recorded]
     with opened(study, job, tmp_path / "a.db") as log:
-        judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
-        judging.take_up()  # again, and nothing is left to be said
-        judging.close()
+        judge = Judge(log, lambda *_: pytest.fail("no process of it runs"))
+        judge.recover()  # again, and nothing is left to be said
+        judge.close()
     assert len(raybo.load(tmp_path / "a.db").events) == len(went_on.events)
     _, here = promoting(journal_of(tmp_path / "here.db", study, events))
     assert (here.trials[verdict.trial].state, here.trials[verdict.trial].reason) == (State.PRUNED, trial.reason)
 
 
-def test_a_trial_that_was_mended_is_not_ended_for_what_it_broke_before(interrupted, promoted):
+def test_retried_trials_forget_earlier_violations(interrupted, promoted):
     _, study = promoted
     verdict, events = interrupted[0], interrupted[1]["reported"]
-    failed = Event(Kind.FAILED, verdict.trial, {"reason": "it raised", "attempt": 1})
-    again = Event(Kind.RETRIED, verdict.trial, {"reason": "it had failed, and is retried", "attempt": 2})
+    failed = Failed(verdict.trial, reason="it raised", attempt=1)
+    again = Retried(verdict.trial, reason="it had failed, and is retried", attempt=2)
     for more, times in (([], 1), ([failed, again], 0)):
-        searcher = searcher_of(study.description, study.space, None)
+        searcher = Searcher.of(study.description)
         added = [searcher.apply(replace(event, number=n)) for n, event in enumerate([*events, *more], start=1)]
-        owed = [event.kind for event in verdicts_owed(searcher, added) if event.trial == verdict.trial]
+        owed = [event.kind for event in missing_verdicts(searcher, added) if event.trial == verdict.trial]
         assert owed == [Kind.PRUNED] * times
 
 
@@ -264,17 +263,17 @@ def test_a_study_ends_it_with_its_report_committed(promoted, interrupted, tmp_pa
         events = interrupted[1][was]
         met = []
         with opened(study, job, journal_of(tmp_path / f"{was}.db", study, events[:-1])) as log:
-            flight = Flight(Life(number, Phase.RUNNING, attempt=2))
+            dispatched = DispatchedTrial(Life(number, Phase.RUNNING, attempt=2))
 
-            def meet(flight, occurrence, data, log=log, met=met):
+            def meet(dispatched, occurrence, data, log=log, met=met):
                 met.append(occurrence)
-                flight.life, _ = flight.life.meet(occurrence)
-                log.add(Event(Kind.PRUNED, flight.life.trial, data))
+                dispatched.life, _ = dispatched.life.after(occurrence)
+                log.add(Pruned.of(dispatched.life.trial, data))
 
-            judging = Judging(log, meet)
+            judge = Judge(log, meet)
             report = {"step": 1, "value": 1.0, "seconds": 1.0, "metrics": {"megabytes": 100.0}}
-            answer = asyncio.run(judging.hear(flight, [report, {**report, "step": 2}]))
-            judging.close()
+            answer = asyncio.run(judge.receive(dispatched, [report, {**report, "step": 2}]))
+            judge.close()
         why = "at step 1, megabytes 100 breaks megabytes <= 80 at every step by 20"
         assert (met, answer) == ([Occurrence.PRUNED], Answer("prune", why))
         reported, pruned = raybo.load(tmp_path / f"{was}.db").events[-2:]
@@ -284,26 +283,27 @@ def test_a_study_ends_it_with_its_report_committed(promoted, interrupted, tmp_pa
         }  # fmt: skip
 
 
-def test_reports_of_an_attempt_that_is_over_are_not_those_of_the_next(promoted, interrupted, tmp_path, monkeypatch):
+def test_late_reports_of_dead_attempts_are_dropped(promoted, interrupted, tmp_path, monkeypatch):
     """Its worker dies while a verdict takes its time, and the trial runs again before that is known."""
     job, study = promoted
     events, number = interrupted[1]["reported"][:-1], interrupted[0].trial
     with opened(study, job, journal_of(tmp_path / "a.db", study, events)) as log:
-        judging, flight = Judging(log, lambda *_: pytest.fail("no verdict")), Flight(Life(number, Phase.RUNNING))
+        judge = Judge(log, lambda *_: pytest.fail("no verdict"))
+        dispatched = DispatchedTrial(Life(number, Phase.RUNNING))
 
-        async def judge(*_):
-            flight.life = replace(flight.life, attempt=2)
+        async def begin_again(*_):
+            dispatched.life = replace(dispatched.life, attempt=2)
             return schedulers.GO
 
-        monkeypatch.setattr(judging, "_verdict", judge)
+        monkeypatch.setattr(judge, "_verdict", begin_again)
         report = {"value": 1.0, "seconds": 1.0, "metrics": {"megabytes": 1.0}}
-        asyncio.run(judging.hear(flight, [{**report, "step": step} for step in (1, 2)]))
-        judging.close()
+        asyncio.run(judge.receive(dispatched, [{**report, "step": step} for step in (1, 2)]))
+        judge.close()
     reports = [event.data for event in raybo.load(tmp_path / "a.db").events[len(events) :]]
     assert [(data["attempt"], data["step"]) for data in reports] == [(1, 1)]
 
 
-def test_a_trial_that_finishes_although_a_report_broke_a_constraint_is_not_feasible():
+def test_finished_trials_with_violating_reports_are_infeasible():
     searcher = raybo.Searcher(
         SPACE,
         "random",
@@ -325,8 +325,8 @@ def test_a_trial_that_finishes_although_a_report_broke_a_constraint_is_not_feasi
     searcher.report(kept, {"value": 1.0, "megabytes": 70.0, "disk": 9.0})
     stopping = Stopping(Limits(target=1.0), searcher.goals)
     told = {"value": 5.0, "megabytes": 60.0, "disk": 1.0}
-    reports = [Event(Kind.REPORTED, 0, {"step": 1, "value": 5.0, "metrics": {"megabytes": 95.0}})]
-    for event in (*reports, Event(Kind.TOLD, 0, {"value": 5.0, "metrics": told})):
+    reports = [Reported(0, step=1, value=5.0, metrics={"megabytes": 95.0})]
+    for event in (*reports, Told(0, value=5.0, metrics=told)):
         stopping.hear(event)
     assert stopping.reason == ""
     ended = searcher.tell(broke, told)
@@ -341,7 +341,7 @@ def test_a_trial_that_finishes_although_a_report_broke_a_constraint_is_not_feasi
     np.testing.assert_array_equal(searcher.history.feasible, [False, True])
 
 
-def test_a_promoted_trial_that_has_nothing_left_to_do_has_the_numbers_that_it_reported(tmp_path):
+def test_promoted_trials_without_steps_keep_their_numbers(tmp_path):
     def job(config):
         if raybo.checkpoint() is not None:
             return
@@ -370,21 +370,21 @@ def test_a_promoted_trial_that_has_nothing_left_to_do_has_the_numbers_that_it_re
     ],
     ids=lambda between: between[-1][0].value,
 )
-def test_another_attempt_is_told_what_was_said_with_the_last_report(promoted, tmp_path, between):
+def test_attempts_keep_the_last_reports_metrics(promoted, tmp_path, between):
     job, study = promoted
     (asked,) = (event for event in study.events if event.kind is Kind.ASKED and event.trial == 0)
     metrics = {"megabytes": 60.0}
     events = [
         study.events[0],
         asked,
-        Event(Kind.REPORTED, 0, {"step": 1, "value": 1.0, "seconds": 1.0, "attempt": 1, "metrics": metrics}),
-        *(Event(kind, 0, {"reason": "", **data}) for kind, data in between),
+        Reported(0, step=1, value=1.0, seconds=1.0, attempt=1, metrics=metrics),
+        *(KINDS[kind].of(0, {"reason": "", **data}) for kind, data in between),
     ]
     with opened(study, job, journal_of(tmp_path / "a.db", study, events)) as log:
-        judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
-        assert judging.course(0).metrics == metrics
+        judge = Judge(log, lambda *_: pytest.fail("no process of it runs"))
+        assert judge.attempt_info(0).metrics == metrics
         assert log.searcher.trials[0].details == {"metrics": metrics}
-        judging.close()
+        judge.close()
 
 
 NUMBERS = [
@@ -395,17 +395,17 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize("number", NUMBERS, ids=range(len(NUMBERS)))
-def test_a_number_in_a_report_is_what_it_is_in_a_result(number):
+def test_reports_and_results_convert_numbers_alike(number):
     """Of a constraint, of a metric that is judged, and for who asks and tells."""
     goals = Goals.of(None, {"flops": "<= 1e30"})
 
     def ended(job, judged=None):
         def listen(read, meet, broken):
-            checkpoints, course = Checkpoints(None, 1, None), Course(judged=judged)
-            return TrialReports(course, lambda batch: sent.extend(batch) or Answer(), checkpoints, read, meet, broken)
+            checkpoints, info = Checkpoints(None, 1, None), AttemptInfo(judged=judged)
+            return ReportSender(info, lambda batch: sent.extend(batch) or Answer(), checkpoints, read, meet, broken)
 
         sent = []
-        occurrence, data = run_trial(job, {}, {}, goals, 1, listen=listen)
+        occurrence, data = run_trial(job, {}, {}, goals, 1, make_sender=listen)
         flops = data.get("metrics", {}).get("flops")
         return (occurrence, flops if occurrence is Occurrence.RETURNED else None), sent
 
@@ -430,14 +430,14 @@ def test_a_number_in_a_report_is_what_it_is_in_a_result(number):
     assert ("other" in told) is (is_one or isinstance(number, (bool, str)))
 
 
-def test_the_best_for_a_context_is_refused_where_there_is_none(tmp_path):
+def test_best_for_needs_a_context(tmp_path):
     study = run(steps, tmp_path / "a.db", metrics=METRICS, constraints=SMALL)
     assert study.front
     with pytest.raises(TrialError, match="context"):
         best_view(study, {"load": 1})
 
 
-def test_a_bound_on_the_first_metric_may_hold_at_every_step_too(tmp_path):
+def test_the_first_metric_may_be_bounded_every_step(tmp_path):
     def job(config):
         for step in range(1, STEPS + 1):
             yield config["x"] - 0.2 * step
@@ -449,12 +449,12 @@ def test_a_bound_on_the_first_metric_may_hold_at_every_step_too(tmp_path):
         assert trial.step == (fell or STEPS)
 
 
-def test_a_bound_that_need_not_hold_yet_ends_nothing(tmp_path):
+def test_final_bounds_do_not_prune(tmp_path):
     study = run(steps, tmp_path / "a.db", metric="accuracy", mode="max", constraints={"accuracy": ">= 0.5"})
     assert study.count(State.FINISHED) == 12
 
 
-def test_the_model_of_the_constraint_knows_the_trials_that_it_ended(tmp_path):
+def test_constraint_models_learn_from_pruned_trials(tmp_path):
     study = run(steps, tmp_path / "a.db", metric="accuracy", mode="max", constraints=SMALL)
     history = study.history
     ended = study.count(State.PRUNED)
@@ -469,15 +469,15 @@ def test_the_model_of_the_constraint_knows_the_trials_that_it_ended(tmp_path):
 def ended(history, reports, values=None, x=0.5):
     """A trial that reports these numbers, and then finishes with its values or is pruned."""
     point = [x, 0.5]
-    history.apply(Event(Kind.ASKED, len(history), {"x": point, "values": point, "tags": {}}))
+    history.apply(Asked(len(history), x=point, values=point, tags={}))
     number = len(history) - 1
     for step, told in enumerate(reports, start=1):
         data = {"step": step, "value": told["accuracy"], "metrics": {**told, "accuracy": None}}
-        history.apply(Event(Kind.REPORTED, number, data))
+        history.apply(Reported.of(number, data))
     if values is None:
-        history.apply(Event(Kind.PRUNED, number, {"step": len(reports), "reason": "", "rule": "asha", "seen": 0}))
+        history.apply(Pruned(number, step=len(reports), reason="", rule="asha", seen=0))
     else:
-        history.apply(Event(Kind.TOLD, number, {"value": values["accuracy"], "metrics": values}))
+        history.apply(Told(number, value=values["accuracy"], metrics=values))
     return number
 
 
@@ -493,7 +493,7 @@ def told_early():
     return history
 
 
-def test_every_number_that_a_pruned_trial_reported_is_predicted_by_itself(told_early):
+def test_each_number_of_pruned_trials_is_predicted(told_early):
     both = ended(told_early, [{"accuracy": 2.5, "seconds": 4.5, "megabytes": 25.0}], x=0.8)
     one = ended(told_early, [{"accuracy": 9.0, "seconds": "unknown", "score": 0.5}], x=0.9)
     assert [list(curve) for curve in told_early.records[both].curves] == [[(1, 2.5)], [(1, -4.5)], [(1, 45.0)], []]
@@ -508,7 +508,7 @@ def test_every_number_that_a_pruned_trial_reported_is_predicted_by_itself(told_e
     assert told_early.records[both].state is State.PRUNED  # the history itself is as it was
 
 
-def test_of_a_trial_that_reported_a_number_late_its_last_report_of_it_counts(told_early):
+def test_late_numbers_count_by_their_last_report(told_early):
     late = ended(told_early, [{"accuracy": 0.0, "seconds": 4.5}, {"accuracy": 5.0}], x=0.8)
     assert predicted(told_early.of_number(1)).records[late].y == -7.0  # by what the others had told at step 1
 
@@ -521,7 +521,7 @@ def rugged(config, step):
 
 
 @pytest.mark.parametrize("declared", [{"metrics": METRICS}, {"metric": "accuracy", "mode": "max"}])
-def test_the_models_know_what_is_expected_of_those_that_were_ended(tmp_path, declared):
+def test_models_include_predictions_of_pruned_trials(tmp_path, declared):
     def job(config):
         for step in range(1, STEPS + 1):
             yield rugged(config, step)
@@ -556,7 +556,7 @@ def test_auto_models_the_curves_of_every_number(tmp_path):
         assert np.corrcoef(expected, ends[:, j])[0, 1] > 0.9
 
 
-def test_of_a_number_that_is_told_at_the_end_auto_knows_the_finished_trials_alone(told_early):
+def test_final_only_numbers_use_finished_trials(told_early):
     one = ended(told_early, [{"accuracy": 9.0}], x=0.9)
     goals = fitted_goals(told_early, FitOptions(standard_model(), models_curves=True), np.random.default_rng(0))
     with_curves, at_the_end = goals.metrics[0].gp.curves, goals.limits[1].gp
@@ -567,7 +567,7 @@ def test_of_a_number_that_is_told_at_the_end_auto_knows_the_finished_trials_alon
 
 @pytest.mark.parametrize("method", ["auto", "ei", "gp-ucb"])
 @pytest.mark.parametrize("scheduler", ["asha", "hyperband"])
-def test_proposals_with_predictions_are_made_again_from_the_journal(tmp_path, method, scheduler):
+def test_proposals_with_predictions_replay(tmp_path, method, scheduler):
     study = run(steps, tmp_path / "a.db", 20, method, scheduler, metrics=METRICS, constraints={"megabytes": "<= 90"})
     assert study.count(State.PRUNED)
     assert not [again for again in replay(study) if again.differs]
@@ -594,7 +594,7 @@ def test_schedulers_look_at_the_first_metric(tmp_path):
 
 
 @pytest.mark.parametrize("scheduler", schedulers.SCHEDULERS)
-def test_or_at_the_one_that_is_named_as_if_it_were_the_only_one(tmp_path, scheduler):
+def test_schedulers_may_judge_a_named_metric(tmp_path, scheduler):
     study = run(steps, tmp_path / "a.db", 30, scheduler=scheduler, judged="seconds", metrics=METRICS)
     alone = run(steps, tmp_path / "b.db", 30, scheduler=scheduler, metric="seconds", mode="min")
     of_the_first = run(steps, tmp_path / "c.db", 30, scheduler=scheduler, metrics=METRICS)
@@ -618,7 +618,7 @@ def test_the_journal_remembers_which_metric_is_judged(tmp_path):
         run(steps, tmp_path / "a.db", 20, scheduler="asha", judged="accuracy", metrics=METRICS)
 
 
-def test_a_metric_that_is_judged_must_be_one_and_be_reported(tmp_path):
+def test_judged_metrics_must_exist_and_be_reported(tmp_path):
     def job(config):
         yield {"accuracy": 1.0}
         yield {"accuracy": 1.0, "seconds": float("nan")}
@@ -675,7 +675,7 @@ def test_ask_and_tell_may_report_several_numbers():
     assert searcher.trials[trial.number].step == 0
 
 
-def test_what_breaks_a_constraint_is_pruned_without_a_scheduler_too():
+def test_violations_prune_without_a_scheduler():
     searcher = raybo.Searcher(SPACE, "random", seed=1, steps=STEPS, constraints=SMALL)
     trial = searcher.ask()
     assert searcher.report(trial, {"value": 0.1, "megabytes": 80}).action == "go"
@@ -694,7 +694,7 @@ def test_the_best_report_goes_with_one_number():
         job.wanting(METRICS, None)
 
 
-def test_a_constraint_at_every_step_is_kept_as_it_was_said():
+def test_every_step_constraints_round_trip():
     constraint = Constraint.read("megabytes", "<=80   at every step")
     assert constraint.at_every_step
     assert constraint.rule == "<= 80.0 at every step"
@@ -707,7 +707,7 @@ def test_a_constraint_at_every_step_is_kept_as_it_was_said():
 
 
 @pytest.mark.parametrize(("method", "slope"), [("auto", 2.0), ("ei", 0.0)])
-def test_with_several_metrics_what_was_ended_early_is_not_proposed_again(method, slope):
+def test_pruned_configurations_are_not_proposed_again(method, slope):
     searcher = raybo.Searcher(SPACE, method, seed=0, trials=16, steps=STEPS, scheduler="asha", metrics=METRICS)
 
     def told(config, step):  # with a slope no point is the best in both: who knows the best point comes back to it
@@ -728,7 +728,7 @@ def test_with_several_metrics_what_was_ended_early_is_not_proposed_again(method,
         assert (np.abs(later - records[number].x).max(axis=1) > 0.01).all()
 
 
-def test_a_trial_in_flight_may_be_expected_to_beat_the_whole_front():
+def test_running_trials_may_beat_the_front():
     searcher = raybo.Searcher({"x": raybo.Float(0.0, 1.0)}, "ei", seed=0, metrics=METRICS)
     for i in range(10):
         searcher.add({"x": 0.05 * i}, {"accuracy": 0.05 * i, "seconds": -0.05 * i})
@@ -742,13 +742,13 @@ def test_a_trial_in_flight_may_be_expected_to_beat_the_whole_front():
 @pytest.mark.parametrize(
     "wanted", [{"metrics": METRICS}, {"metric": "accuracy", "constraints": {"megabytes": "<= -1"}}]
 )
-def test_curves_are_drawn_where_no_trial_is_the_best(tmp_path, wanted):
+def test_curves_are_drawn_without_a_best(tmp_path, wanted):
     study = run(steps, tmp_path / "a.db", scheduler="asha", **wanted)
-    (drawn,) = [panel for panel in panels(study) if panel.key == "curves"]
+    (drawn,) = [panel for panel in report_figures(study) if panel.key == "curves"]
     assert [trace.name for trace in drawn.figure.data] == ["pruned", "finished", *(["front"] if study.front else [])]
 
 
-def test_a_list_of_studies_tells_how_many_are_on_the_front(tmp_path):
+def test_study_lists_count_the_front(tmp_path):
     study = run(steps, tmp_path / "a.db", metrics=METRICS)
     (row,) = studies_in(tmp_path)
     assert row.best == f"{len(study.front)} on the front"

@@ -137,7 +137,7 @@ HEADINGS = {
 
 
 @pytest.mark.parametrize("heading", HEADINGS)
-def test_the_tables_under_a_heading_are_those_of_the_runs(heading):
+def test_tables_under_headings_match_the_runs(heading):
     text = (DOCS / "independent.md").read_text(encoding="utf-8")
     (section,) = [part for part in text.split("\n## ") if part.startswith(heading)]
     told = [line for line in section.splitlines() if line.startswith(("| `", "| Optuna", "| BoTorch"))]

@@ -27,7 +27,7 @@ def a_run(problem, variant, seed, final):
     return Run(problem, variant, seed, final, 2 * final, (final,) * len(AFTER), 1.0)
 
 
-def test_no_problem_is_in_both_sets_and_no_name_is_used_twice():
+def test_problem_sets_are_disjoint():
     names = [problem.name for problem in (*DEVELOPMENT, *VALIDATION)]
     assert len(set(names)) == len(names)
     recipes = [(p.make.func, p.make.args) for p in (*DEVELOPMENT, *VALIDATION)]  # type: ignore[attr-defined]
@@ -58,7 +58,7 @@ def test_the_packages_optima_are_reached_and_not_passed(name, at):
 
 
 @pytest.mark.parametrize("function", range(1, 25))
-def test_every_seed_of_a_bbob_function_is_another_instance_and_0_the_optimum_of_all(function):
+def test_bbob_seeds_are_instances_with_optimum_zero(function):
     """But of f5 and f20, of which there are few."""
     pytest.importorskip("cocoex")
     name = f"bbob-2d-f{function}"
@@ -72,7 +72,7 @@ def test_every_seed_of_a_bbob_function_is_another_instance_and_0_the_optimum_of_
     assert len(distinct) == 5 if function not in (5, 20) else 1 < len(distinct) <= 4
 
 
-def test_what_is_told_may_be_noisy_and_what_counts_is_not(monkeypatch):
+def test_scores_are_noise_free(monkeypatch):
     """The best told is handed over; its true value counts. Failures before the first value count as the worst."""
     told = iter([math.nan, 3.0, 1.0, 2.0, 0.5])
     true = {}
@@ -91,7 +91,7 @@ def test_what_is_told_may_be_noisy_and_what_counts_is_not(monkeypatch):
     runs._made.cache_clear()
 
 
-def test_runs_are_kept_and_a_torn_last_line_is_run_again(tmp_path):
+def test_torn_last_lines_are_run_again(tmp_path):
     path = tmp_path / "runs.csv"
     table = Table(path)
     kept = [a_run("levy5", "auto", seed, 0.5 + seed) for seed in range(3)]
@@ -105,7 +105,7 @@ def test_runs_are_kept_and_a_torn_last_line_is_run_again(tmp_path):
     assert list(Table(path).runs.values()) == kept
 
 
-def test_regret_is_0_at_the_optimum_and_1_at_randoms():
+def test_normalised_regret_spans_optimum_to_random():
     made = [a_run("levy5", "random", seed, final) for seed, final in enumerate((3.0, 4.0, 7.0))]
     found = scales([*made, a_run("levy5", OPTIMUM, 0, 2.0)])
     assert found == {"levy5": Scale(2.0, 4.0)}
@@ -123,7 +123,7 @@ def test_a_problems_optimum_is_kept_as_a_run(tmp_path):
     assert math.isnan(Table(table.path).runs[unknown.key].final)
 
 
-def test_differences_are_of_equal_seeds_and_their_interval_holds_the_truth():
+def test_paired_intervals_cover_the_truth():
     """One is better by 0.2 on every problem, but for noise; a seed that the other lacks does not count."""
     rng = np.random.default_rng(0)
     problems = ["levy5", "hartmann6", "cosine8", "styblinski6", "walled4"]
@@ -138,7 +138,7 @@ def test_differences_are_of_equal_seeds_and_their_interval_holds_the_truth():
     assert less.p < 1e-3
 
 
-def test_levels_are_means_over_problems_of_medians_over_seeds_and_costs_medians_over_runs():
+def test_levels_are_means_of_medians():
     finals = {"levy5": (0.1, 0.2, 0.9), "cosine8": (50.0, 60.0)}
     made = [a_run(p, v, s, x + (v == "b")) for v in "ab" for p, each in finals.items() for s, x in enumerate(each)]
     made = [replace(each, milliseconds=float(place)) for place, each in enumerate(made)]
@@ -148,7 +148,7 @@ def test_levels_are_means_over_problems_of_medians_over_seeds_and_costs_medians_
     assert difference(found["a"], found["b"], "final", list(finals)).mean == pytest.approx((-1.0 + 0.0) / 2)
 
 
-def test_ranks_are_among_the_seeds_that_all_have_and_ties_share_theirs():
+def test_ranks_use_common_seeds_and_average_ties():
     made = [a_run("levy5", variant, 0, final) for variant, final in (("a", 0.5), ("b", 0.2), ("c", 0.2001))]
     made += [a_run("cosine8", variant, seed, final) for seed in (0, 1) for variant, final in (("a", 0.1), ("b", 0.3))]
     made += [a_run("cosine8", "c", 0, 0.2)]
@@ -156,7 +156,7 @@ def test_ranks_are_among_the_seeds_that_all_have_and_ties_share_theirs():
     assert ranks(found, ["a", "b", "c"], "final", ["levy5", "cosine8"]) == {"a": 2.0, "b": 2.25, "c": 1.75}
 
 
-def test_the_share_of_targets_is_that_of_distances_from_1e2_to_1e_8_in_fifths_of_a_decade():
+def test_target_shares_match_coco():
     made = [a_run("bbob-2d-f1", "a", seed, final) for seed, final in enumerate((1e3, 1.001e-3, 1e-9))]
     made += [a_run("bbob-2d-f1", "b", 0, 0.0), a_run("bbob-5d-f1", "a", 0, 0.0)]
     assert targets_reached(made, "a", ["bbob-2d-f1"]) == pytest.approx((0 + 25 / 51 + 1) / 3)
@@ -166,7 +166,7 @@ def test_the_share_of_targets_is_that_of_distances_from_1e2_to_1e_8_in_fifths_of
     assert math.isnan(targets_reached(made, "c", ["bbob-2d-f1"]))
 
 
-def test_several_workers_ask_before_they_tell_and_the_first_asked_ends_first(monkeypatch):
+def test_simulated_workers_ask_before_they_tell(monkeypatch):
     happened = []
 
     class Counting:
@@ -188,7 +188,7 @@ def test_several_workers_ask_before_they_tell_and_the_first_asked_ends_first(mon
     runs._made.cache_clear()
 
 
-def test_a_peer_that_knows_no_running_trials_is_refused_several_workers(capsys):
+def test_sequential_peers_refuse_several_workers(capsys):
     with pytest.raises(SystemExit):
         main(["auto", "--against", "hebo", "--on", "levy5", "--workers", "4"])
     assert "hebo asks for one trial at a time: leave out --workers" in capsys.readouterr().err
@@ -219,7 +219,7 @@ def test_the_command_fills_a_table_and_goes_on(tmp_path, capsys, monkeypatch):
     assert "there is no problem 'nowhere'" in capsys.readouterr().err
 
 
-def test_on_instances_of_bbob_the_command_tells_the_targets_reached_as_the_search_goes(tmp_path, capsys, monkeypatch):
+def test_bbob_output_includes_targets_reached(tmp_path, capsys, monkeypatch):
     out = tmp_path / "runs.csv"
     monkeypatch.setattr("benchmarks.default.__main__.RANDOM_SEEDS", 1)
     for variant, after in (("sobol", (1e3, 1e2, 1e-9, 1e-9)), ("random", (1e3,) * 4), (OPTIMUM, (0.0,) * 4)):

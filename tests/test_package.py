@@ -53,7 +53,7 @@ def run(code: str, cwd: Path) -> str:
 # ---- the core
 
 
-def test_every_module_is_imported_without_the_extras_or_names_its_own(tmp_path):
+def test_modules_import_without_extras(tmp_path):
     found = run(
         WITHOUT_EXTRAS
         + """
@@ -74,9 +74,13 @@ for module in pkgutil.walk_packages(raybo.__path__, "raybo."):
     assert set(told) == {
         "raybo.integrations.joblib_tasks",  # the next one's, which is imported first
         "raybo.integrations.sklearn",
+        "raybo.integrations.mlflow",
         "raybo.integrations.ray_tune",
+        "raybo.integrations.sklearn_batches",
         "raybo.integrations.sklearn_steps",
+        "raybo.integrations.tensorboard",
         "raybo.integrations.xgboost",
+        "raybo.view.connections",
         "raybo.view.guard",
         "raybo.view.server",
         "raybo.view.serving",
@@ -103,7 +107,7 @@ def test_a_search_needs_none_of_the_extras(tmp_path):
     assert run(WITHOUT_EXTRAS + STUDY, tmp_path).strip().isdigit()
 
 
-def test_neither_the_package_nor_its_command_line_loads_what_is_slow(tmp_path):
+def test_package_and_cli_import_quickly(tmp_path):
     heavy = {"ray", "numpy", "scipy", "rich", "sqlite3", "asyncio", *EXTRAS}
     loaded = f"print(*{{name.partition('.')[0] for name in sys.modules}} & {heavy!r})"
     assert run(f"import sys, raybo\n{loaded}", tmp_path).split() == []
@@ -120,7 +124,7 @@ main()
     assert text.splitlines()[-1].split() == ["loaded"]
 
 
-def test_a_search_does_not_load_ray_or_the_extras(tmp_path):
+def test_searching_loads_neither_ray_nor_extras(tmp_path):
     heavy = {"ray", "rich", *EXTRAS}
     text = run(f"{STUDY}\nimport sys; print(*{{name.partition('.')[0] for name in sys.modules}} & {heavy!r})", tmp_path)
     assert text.splitlines()[1:] == [""]

@@ -13,12 +13,12 @@ block has left behind, ours with those of the page so far.
 from __future__ import annotations
 
 import ast
-import dataclasses
 import importlib.util
 import itertools
 import os
 import re
 import shlex
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -32,9 +32,9 @@ import raybo
 from raybo import methods
 from raybo.cli import cli, main
 from raybo.experiments.papers import find_experiments
-from raybo.journal.description import Description
 from raybo.journal.schema import TABLES
-from raybo.record.events import Data, Kind
+from raybo.record.description import COMPARED, DEFAULTS_SINCE_0_2
+from raybo.record.events import KEYS, Kind
 from raybo.reporting.formatting import shown
 from tests.imports import reduced, rooms
 
@@ -101,16 +101,18 @@ def commands(block):
 
 @pytest.fixture
 def folder(tmp_path):
-    """An empty directory, whose objectives are forgotten afterwards."""
+    """An empty directory, whose modules are forgotten afterwards."""
     yield tmp_path
-    for name in [name for name in sys.modules if name.startswith(("raybo_objective_", "raybo_papers_"))]:
-        del sys.modules[name]
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None) or ""
+        if name.startswith(("raybo_objective_", "raybo_papers_")) or file.startswith(str(tmp_path)):
+            del sys.modules[name]
 
 
 def read_page(path, folder, monkeypatch):
     """Do what a reader of the page does; returns the namespace that its Python blocks leave."""
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])  # as for a script that is there
     (folder / "trials" / "papers").mkdir(parents=True)
     for file in (ROOT / "trials").iterdir():
         if file.name != "papers":
@@ -219,13 +221,13 @@ def test_a_page_is_run_as_it_stands(page, folder, monkeypatch, ray_session):
         assert namespace["searcher"].best.value > 0.9
 
 
-def test_the_readme_is_short_and_its_first_command_brings_what_draws_the_report():
+def test_the_readme_is_short():
     assert len(README.splitlines()) <= 170
     first = next(block for block in blocks(ROOT / "README.md") if block.language == "sh").text
     assert {"trials", "plot", "view"} <= set(re.search(r"\[(.*?)\]", first)[1].split(","))
 
 
-def test_every_figure_of_the_readme_stands_beside_the_command_that_shows_it():
+def test_readme_figures_have_a_command():
     claims = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (.+?) \| (.+?) \| .+ \|$", claims.partition("\n## ")[0], re.MULTILINE)
     assert all("`" in command or command.startswith(("the README", "[below]")) for _, command in rows[2:])
@@ -253,7 +255,7 @@ def test_every_method_is_named_and_every_file_exists():
                 assert (ROOT / named).is_file(), f"{path.name}: {named}"
 
 
-def test_a_family_of_methods_has_a_folder_named_as_its_page():
+def test_families_have_matching_folders_and_pages():
     for name, home in methods.METHODS.items():
         page = ROOT / "docs" / f"{home.split('.')[2].replace('_', '-')}.md"
         assert f"`{name}`" in page.read_text(encoding="utf-8"), f"{page.name} does not name {name}"
@@ -282,13 +284,13 @@ def test_tables_of_options_are_the_methods_own(page):
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 
 
-def test_the_picture_of_the_rooms_is_the_graph_of_their_imports():
+def test_architecture_diagram_matches_imports():
     text = next(block.text for block in blocks(ARCHITECTURE) if block.language == "mermaid")
     drawn = re.findall(r"^ *(\w+) -->(?:\|\w+\|)? (\w+)$", text, re.MULTILINE)
     assert sorted(drawn) == sorted(reduced(rooms(ROOT / "raybo")))
 
 
-def test_the_functions_of_the_walk_are_where_it_says():
+def test_functions_of_the_walk_exist():
     rows = re.findall(r"^\| \d+ \| `(raybo/[\w/]+\.py)` \| (.+?) \|", ARCHITECTURE.read_text(), re.MULTILINE)
     assert len(rows) > 10
     for file, names in rows:
@@ -302,7 +304,7 @@ def test_the_functions_of_the_walk_are_where_it_says():
 # ---- the journal
 
 
-def test_the_page_of_the_journal_has_its_tables_and_every_kind_of_event():
+def test_journal_page_lists_tables_and_events():
     text = (ROOT / "docs" / "journal.md").read_text(encoding="utf-8")
     plain = " ".join(text.split())
     for statement in TABLES:
@@ -310,10 +312,10 @@ def test_the_page_of_the_journal_has_its_tables_and_every_kind_of_event():
     sections = dict(zip(*[iter(re.split(r"^## (.+)$", text, flags=re.MULTILINE)[1:])] * 2, strict=True))
     for kind in Kind:
         assert f"| `{kind}` |" in sections["Events"], kind
-    for key in Data.__annotations__:
+    for key in KEYS:
         assert f"`{key}`" in sections["Events"], key
-    for field in dataclasses.fields(Description):
-        assert f"`{field.name}`" in sections["Tables"], field.name
+    for name in ("space", "context", *COMPARED, *DEFAULTS_SINCE_0_2):
+        assert f"`{name}`" in sections["Tables"], name
 
 
 @pytest.mark.parametrize(
@@ -322,6 +324,7 @@ def test_the_page_of_the_journal_has_its_tables_and_every_kind_of_event():
 def test_the_page_of_the_journal_names_every_tag(name):
     text = (ROOT / "docs" / "journal.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (.+?) \| .+ \|$", text, re.MULTILINE))))
+    named |= set(re.findall(r"`(\w+)`", methods.load(name).__doc__))  # or its own class says what they mean
     context = {"context": {"load": raybo.Float(0, 1)}} if methods.needs_context(name) else {}
     searcher = raybo.Searcher({"x": raybo.Float(0, 1), "y": raybo.Float(0, 1)}, name, seed=0, trials=14, **context)
     for i in range(14):
@@ -331,7 +334,7 @@ def test_the_page_of_the_journal_names_every_tag(name):
         assert set(trial.tags) <= named, set(trial.tags) - named
 
 
-def test_the_page_of_the_journal_names_the_tags_of_goals_guesses_and_curves():
+def test_journal_page_lists_shared_tags():
     text = (ROOT / "docs" / "journal.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (.+?) \| .+ \|$", text, re.MULTILINE))))
     space = {"x": raybo.Float(0, 1, guess=0.4), "y": raybo.Float(0, 1)}
@@ -371,42 +374,60 @@ def test_the_page_of_the_journal_names_the_tags_of_goals_guesses_and_curves():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_the_example_of_a_method_keeps_the_contract_of_all_methods(tmp_path):
-    """As its reader adds it: a file, a line in the registry; nothing else, and the contract's tests are there."""
-    page = ROOT / "docs" / "contributing.md"
-    (method,) = [block for block in blocks(page) if (block.file or "").startswith("raybo/methods/")]
-    (own,) = [block for block in blocks(page) if (block.file or "").startswith("tests/")]
-    name, home = re.search(r'^"([\w-]+)": "([\w.:]+)",$', page.read_text(encoding="utf-8"), re.MULTILINE).groups()
-    for block in (method, own):
-        (tmp_path / Path(block.file).name).write_text(block.text, encoding="utf-8")
-    family = home.rpartition(".")[0]
-    assert method.file == home.partition(":")[0].replace(".", "/") + ".py"
-    plugin = (
-        f"import {family} as family\nfrom raybo import methods\n"
-        f"family.__path__.append({str(tmp_path)!r})\nmethods.METHODS[{name!r}] = {home!r}\n"
-    )
-    (tmp_path / "registered.py").write_text(plugin, encoding="utf-8")
-    path = os.pathsep.join([str(tmp_path), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    tests = ["tests/methods/test_contract.py", str(tmp_path / Path(own.file).name)]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "registered", "-p", "no:cacheprovider", "-k", name, *tests]
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("room", ["methods", "schedulers"])
+def test_the_examples_for_raybo_pass_the_contracts(tmp_path, room):
+    """As a reader adds them to a clone: the file and its test, and nothing else but what a command writes."""
+    page = [block for block in blocks(ROOT / "docs" / "contributing.md") if block.file]
+    (example,) = [block for block in page if block.file.startswith(f"raybo/{room}/")]
+    own = [block for block in page if block.file.startswith(f"tests/{room}/")]
+    for part in ("raybo", "tests", "docs", "pyproject.toml", "README.md", "CHANGELOG.md", "CITATION.cff", "trials"):
+        ignored = shutil.ignore_patterns("__pycache__", "evidence", "reproduction", "papers")
+        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+        copy(ROOT / part, tmp_path / part, **({"ignore": ignored} if (ROOT / part).is_dir() else {}))
+    for block in (example, *own):
+        (tmp_path / block.file).write_text(block.text, encoding="utf-8")
+    name = Path(example.file).stem
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+
+    def run(*command):
+        ran = subprocess.run(
+            [sys.executable, "-m", *command],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=800,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stdout[-3_000:] + ran.stderr[-1_000:]
+        return ran.stdout
+
+    run("tests.generated")
+    tests = [f"tests/{room}/test_contract.py", "tests/methods/test_keywords.py", *(block.file for block in own)]
+    told = run("pytest", "-q", "-n0", "-p", "no:cacheprovider", "-k", f"{name} or generated or no_option", *tests)
+    assert int(re.search(r"(\d+) passed", told)[1]) > 30
+    assert f"`{name}`" in (tmp_path / "docs" / f"{room}.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_examples_for_other_packages_pass(tmp_path):
+    for block in blocks(ROOT / "docs" / "how-to" / "your-own-method.md"):
+        if block.file:
+            (tmp_path / block.file).write_text(block.text, encoding="utf-8")
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_nearby.py"]
+    environment = {**os.environ, "PYTHONPATH": path}
     ran = subprocess.run(
-        command,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=570,
-        check=False,
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280, check=False
     )
     assert ran.returncode == 0, ran.stdout[-3_000:] + ran.stderr[-1_000:]
-    assert int(re.search(r"(\d+) passed", ran.stdout)[1]) > 40
 
 
 # ---- what is said of the whole
 
 
-def test_changelog_and_citation_are_of_this_version_and_name_the_papers():
+def test_changelog_and_citation_match_the_version():
     import yaml
 
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
@@ -417,8 +438,6 @@ def test_changelog_and_citation_are_of_this_version_and_name_the_papers():
         == str(cited["version"])
     )
     assert {"cff-version", "message", "title", "authors"} <= set(cited)
-    for name in methods.METHODS:
-        assert f"`{name}`" in changes, name
     titles = {reference["title"].casefold() for reference in cited["references"]}
     pages = " ".join(" ".join(path.read_text(encoding="utf-8").split()) for path in DOCS).casefold()
     assert len(titles) == 5

@@ -13,22 +13,26 @@ from rich.console import Console
 
 import raybo
 from raybo.cli.console import conclude
-from raybo.engine.driver import describe
+from raybo.engine.description import searcher_for
+from raybo.engine.lifecycle import Life
 from raybo.engine.plan import Plan
-from raybo.engine.study.dispatch import Flight
+from raybo.engine.run_options import RunOptions
+from raybo.engine.study.dispatch import DispatchedTrial
 from raybo.engine.study.event_log import EventLog
-from raybo.engine.study.judging import Judging
-from raybo.engine.study.lifecycle import Life
-from raybo.engine.study.pace import Pace
+from raybo.engine.study.timings import Timings
+from raybo.engine.study.verdicts import Judge
 from raybo.experiments import Entry, Experiment, Problem, compare
 from raybo.experiments.here import tune_here
 from raybo.experiments.measures import values
 from raybo.experiments.run import is_complete, steps_spent
 from raybo.integrations.export import exporter
 from raybo.job.loading import load_objective
-from raybo.journal import Description, Journal
+from raybo.journal import Journal
 from raybo.journal.beside import trial_directory
-from raybo.record.events import Event, Kind, State, planned, saved_share
+from raybo.record.description import Description
+from raybo.record.events import Kind, Planned, Pruned, Reported, State
+from raybo.record.goals import Goals
+from raybo.record.trial import saved_share
 from raybo.reporting.curves_in_text import BLOCKS, spark_line
 from raybo.reporting.summary import best_configuration
 from raybo.reporting.tables import study_view
@@ -71,7 +75,7 @@ def study(job, tmp_path_factory):
 
 
 @pytest.mark.parametrize("rule", [MEDIAN, PROMOTE], ids=lambda rule: rule["scheduler"])
-def test_here_trials_are_pruned_and_promoted_and_verdicts_replay(job, tmp_path, rule):
+def test_verdicts_replay_without_ray(job, tmp_path, rule):
     study = run(job, tmp_path / "s.db", **rule)
     assert study.count(State.FINISHED, State.PRUNED) == 12
     assert study.count(State.PRUNED) > 0
@@ -86,7 +90,7 @@ def test_here_trials_are_pruned_and_promoted_and_verdicts_replay(job, tmp_path, 
         assert any(event.kind is Kind.RESUMED for event in study.events)
 
 
-def test_interrupted_anywhere_it_goes_on_with_the_same_verdicts(job, tmp_path):
+def test_interrupted_studies_repeat_their_verdicts(job, tmp_path):
     whole = run(job, tmp_path / "whole.db", **PROMOTE)
     for stop in (0, 2, 5, 9):
         left = iter(range(stop))
@@ -111,7 +115,7 @@ def without_their_verdicts(study):
 
 
 @pytest.mark.parametrize("rule", [MEDIAN, PROMOTE], ids=lambda rule: rule["scheduler"])
-def test_a_report_that_was_committed_without_its_verdict_is_judged_when_the_study_goes_on(job, tmp_path, rule):
+def test_unjudged_reports_are_judged_on_resume(job, tmp_path, rule):
     """The study's process may be killed between the two; the verdict is as it would have been."""
     study = run(job, tmp_path / "s.db", **rule)
     found = list(without_their_verdicts(study))
@@ -122,11 +126,11 @@ def test_a_report_that_was_committed_without_its_verdict_is_judged_when_the_stud
             opened.begin(study.description)
             opened.append(events)
         assert [again for again in replay_verdicts(raybo.load(path)) if again.verdict != again.recorded] == []
-        with contextlib.closing(EventLog(plan_of(study.description, path), job, Pace(1, False))) as log:
+        with contextlib.closing(EventLog(plan_of(study.description, path), job, Timings(1, False))) as log:
             (directory := trial_directory(path, verdict.trial) / "checkpoints" / "9-9").mkdir(parents=True)
-            judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
-            judging.take_up()
-            judging.close()
+            judge = Judge(log, lambda *_: pytest.fail("no process of it runs"))
+            judge.recover()
+            judge.close()
         went_on = raybo.load(path)
         made = went_on.events[-1]
         assert (made.kind, made.trial, made.data["seen"]) == (verdict.kind, verdict.trial, verdict.data["seen"])
@@ -135,17 +139,17 @@ def test_a_report_that_was_committed_without_its_verdict_is_judged_when_the_stud
         judged = list(replay_verdicts(went_on))
         assert {"prune", "pause"} & {again.recorded for again in judged if again.trial == verdict.trial}
         assert [again for again in judged if again.verdict != again.recorded] == []
-        with contextlib.closing(EventLog(plan_of(study.description, path), job, Pace(1, False))) as log:
-            judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
-            judging.take_up()  # again, and nothing is left to be said
-            judging.close()
+        with contextlib.closing(EventLog(plan_of(study.description, path), job, Timings(1, False))) as log:
+            judge = Judge(log, lambda *_: pytest.fail("no process of it runs"))
+            judge.recover()  # again, and nothing is left to be said
+            judge.close()
         assert len(raybo.load(path).events) == len(went_on.events)
 
 
 def plan_of(description, path):
     return Plan(
         description=description, path=path, trials=12, workers=1, elastic=False, grows=False, takes_all_room=False,
-        retries=2, trial_seconds=None, max_seconds=None, driver=os.getpid(), detached=False, begun=0.0, after=0,
+        options=RunOptions(), driver=os.getpid(),
     )  # fmt: skip
 
 
@@ -162,25 +166,25 @@ def test_what_was_promoted_is_not_halted_again(job, tmp_path):
     study = run(job, tmp_path / "s.db", **PROMOTE)
     path = tmp_path / "t.db"
     resumed = begun_up_to_the_promotion(path, study, has_it=True)
-    with contextlib.closing(EventLog(plan_of(study.description, path), job, Pace(1, False))) as log:
-        judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
-        judging.take_up()
-        judging.close()
+    with contextlib.closing(EventLog(plan_of(study.description, path), job, Timings(1, False))) as log:
+        judge = Judge(log, lambda *_: pytest.fail("no process of it runs"))
+        judge.recover()
+        judge.close()
     assert raybo.load(path).trials[resumed.trial].state is State.PENDING
 
 
-def test_what_is_promoted_goes_on_once_its_last_process_has_gone(job, tmp_path):
+def test_promotion_waits_for_the_old_process(job, tmp_path):
     study = run(job, tmp_path / "s.db", **PROMOTE)
     path = tmp_path / "t.db"
     resumed = begun_up_to_the_promotion(path, study, has_it=False)
-    with contextlib.closing(EventLog(plan_of(study.description, path), job, Pace(1, False))) as log:
-        judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
-        assert judging.promoted({}) == resumed.trial
-        assert judging.promoted({resumed.trial: Flight(Life(resumed.trial))}) is None
-        judging.close()
+    with contextlib.closing(EventLog(plan_of(study.description, path), job, Timings(1, False))) as log:
+        judge = Judge(log, lambda *_: pytest.fail("no process of it runs"))
+        assert judge.promoted({}) == resumed.trial
+        assert judge.promoted({resumed.trial: DispatchedTrial(Life(resumed.trial))}) is None
+        judge.close()
 
 
-def test_a_comparison_with_a_scheduler_spends_the_steps_of_as_many_whole_trials(job, tmp_path):
+def test_scheduled_comparisons_share_a_step_budget(job, tmp_path):
     Path(tmp_path, "job.py").write_text(JOB)
     experiment = Experiment(
         name="compare",
@@ -204,7 +208,7 @@ def test_a_comparison_with_a_scheduler_spends_the_steps_of_as_many_whole_trials(
     assert max(curve) == pruning.best.value
 
 
-def test_what_pruning_saved_is_of_the_trials_that_ended(study):
+def test_saved_share_counts_ended_trials(study):
     ended = [trial for trial in study.trials if trial.state in (State.FINISHED, State.PRUNED)]
     spent = sum(trial.step for trial in ended)
     assert saved_share(study.trials, 9) == pytest.approx(1 - spent / (9 * len(ended)))
@@ -219,7 +223,7 @@ def text_of(renderable):
     return captured.get()
 
 
-def test_show_tells_how_far_each_trial_came_and_why_it_ended(study):
+def test_show_includes_steps_and_reasons(study):
     text = text_of(study_view(study, 20))
     pruned = [trial for trial in study.trials if trial.state is State.PRUNED]
     assert f"scheduler median, seed 0; {study.count(State.FINISHED)} finished" in text
@@ -234,12 +238,12 @@ def test_show_tells_how_far_each_trial_came_and_why_it_ended(study):
 def test_a_single_report_is_told_once():
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0, steps=3)
     events = [searcher.apply(searcher.propose(searcher.history))]
-    events.append(searcher.apply(Event(Kind.REPORTED, 0, {"step": 1, "value": 0.5})))
-    study = Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), events)
+    events.append(searcher.apply(Reported(0, step=1, value=0.5)))
+    study = Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), events)
     assert "\n  0.5 at step 1\n" in text_of(trial_view(study, 0))
 
 
-def test_a_line_of_blocks_is_low_where_values_are_low():
+def test_sparklines_follow_values():
     assert spark_line([0.0, 0.5, 1.0]) == f"{BLOCKS[0]}{BLOCKS[4]}{BLOCKS[7]}"
     assert spark_line([2.0, 2.0]) == BLOCKS[0] * 2
     assert spark_line([]) == ""
@@ -293,7 +297,7 @@ def test_optuna_reads_pruned_trials_with_their_intermediate_values(study, tmp_pa
     assert (tmp_path / "s.log").stat().st_size == size
 
 
-def test_optuna_reads_how_long_a_trial_ran_that_had_to_wait(job, tmp_path):
+def test_optuna_reads_durations_of_paused_trials(job, tmp_path):
     optuna = pytest.importorskip("optuna")
     study = run(job, tmp_path / "s.db", **PROMOTE)
     exporter("optuna", str(tmp_path / "s.log"))(study)
@@ -351,22 +355,22 @@ def all_pruned(tmp_path_factory):
 def unfinished(folder, curves, mode="max"):
     path = folder / "job.py"
     path.write_text(JOB.replace('metric="accuracy"', f'metric="accuracy", mode="{mode}"'))
-    description, searcher = describe(load_objective(str(path)), "sobol", 0, {}, None)
-    events = [searcher.apply(planned(len(curves)))]
+    searcher = searcher_for(load_objective(str(path)), "sobol", 0, {}, None)
+    events = [searcher.apply(Planned(trials=len(curves)))]
     for curve in curves:
         number = len(searcher.trials)
         events.append(searcher.apply(searcher.propose(searcher.history)))
         for step, value in enumerate(curve, 1):
-            events.append(searcher.apply(Event(Kind.REPORTED, number, {"step": step, "value": value})))
-        pruned = Event(Kind.PRUNED, number, {"reason": "hopeless", "rule": "curve", "step": len(curve)})
+            events.append(searcher.apply(Reported(number, step=step, value=value)))
+        pruned = Pruned(number, reason="hopeless", rule="curve", step=len(curve))
         events.append(searcher.apply(pruned))
     with contextlib.closing(Journal(folder / "s.db")) as opened:
-        opened.begin(description)
+        opened.begin(searcher.description)
         opened.append(events)
     return raybo.load(folder / "s.db")
 
 
-def test_where_nothing_has_finished_the_best_is_the_pruned_one_that_came_furthest(all_pruned, tmp_path):
+def test_best_falls_back_to_the_furthest_pruned(all_pruned, tmp_path):
     assert (all_pruned.best.number, all_pruned.best.value, all_pruned.best.state) == (1, None, State.PRUNED)
     assert all_pruned.best_expected.number == 1
     assert all_pruned.incumbent is None
@@ -374,7 +378,7 @@ def test_where_nothing_has_finished_the_best_is_the_pruned_one_that_came_furthes
 
 
 @pytest.mark.parametrize("mode", ["max", "min"])
-def test_of_those_that_came_as_far_the_one_with_the_best_last_report_came_furthest(mode):
+def test_furthest_ties_break_by_last_report(mode):
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", mode, seed=0, steps=9)
     turn = 1.0 if mode == "max" else -1.0
     for curve in ((0.9,), (0.8, 0.2), (0.1, 0.3), (0.2, 0.25)):
@@ -385,7 +389,7 @@ def test_of_those_that_came_as_far_the_one_with_the_best_last_report_came_furthe
     assert searcher.best.number == searcher.ledger.furthest.number == 2
 
 
-def test_a_pruned_trial_is_never_the_best_beside_a_finished_one(tmp_path):
+def test_pruned_trials_never_beat_finished_ones(tmp_path):
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, method="random", seed=0, steps=5)
     first = searcher.ask()
     searcher.report(first, 0.9, 4)
@@ -403,7 +407,7 @@ def test_pruned_without_a_report_there_is_no_best():
         _ = searcher.best
 
 
-def test_where_nothing_has_finished_everything_says_so_and_names_it(all_pruned, tmp_path):
+def test_unfinished_studies_name_the_furthest_trial(all_pruned, tmp_path):
     told = "no trial has finished; trial 1 came furthest, accuracy 0.5 at step 2, and was pruned"
     assert told in text_of(study_view(all_pruned, 20))
     assert "Trial 1 came furthest".lower() in best_configuration(all_pruned).lower()

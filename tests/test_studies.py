@@ -10,11 +10,12 @@ from click.testing import CliRunner
 
 import raybo
 from raybo.cli import cli
-from raybo.engine.driver import describe
-from raybo.engine.ray import detached_studies as on_cluster
-from raybo.engine.ray.detached_studies import Detached, studies_here, studies_on
+from raybo.engine import detached_studies as on_cluster
+from raybo.engine.description import searcher_for
+from raybo.engine.detached_studies import Detached, studies_on
+from raybo.engine.ray.named_studies import studies_here
 from raybo.journal import Journal
-from raybo.record.events import Event, Kind, planned
+from raybo.record.events import KINDS, Kind, Planned
 from raybo.reporting.studies import Progress, progress_of, studies_in
 
 
@@ -26,13 +27,14 @@ def job(config):
 @contextlib.contextmanager
 def written(path, trials, told, failed=0):
     """A journal of so many planned trials, open for writing."""
-    description, searcher = describe(job, "random", 0, {}, None)
+    searcher = searcher_for(job, "random", 0, {}, None)
+    description = searcher.description
     with contextlib.closing(Journal(path, description)) as journal:
-        journal.append([searcher.apply(planned(trials))])
+        journal.append([searcher.apply(Planned(trials=trials))])
         for number in range(told + failed):
             asked = searcher.apply(searcher.propose(searcher.history))
             end = (Kind.TOLD, {"value": 3.0 - number}) if number < told else (Kind.FAILED, {"reason": "no"})
-            journal.append([asked, searcher.apply(Event(end[0], number, end[1]))])
+            journal.append([asked, searcher.apply(KINDS[end[0]].of(number, end[1]))])
         yield
 
 
@@ -96,7 +98,9 @@ def fake_ray(answers):
         if answers[name] is None:
             raise ValueError(name)
         plan, status = answers[name]
-        return SimpleNamespace(what=SimpleNamespace(remote=lambda: plan), status=SimpleNamespace(remote=lambda: status))
+        return SimpleNamespace(
+            get_plan=SimpleNamespace(remote=lambda: plan), status=SimpleNamespace(remote=lambda: status)
+        )
 
     named = [{"name": name, "namespace": "raybo"} for name in answers] + [{"name": "x", "namespace": "other"}]
     return SimpleNamespace(
@@ -107,7 +111,7 @@ def fake_ray(answers):
     )
 
 
-def test_what_runs_on_a_cluster_is_asked_for_its_progress(monkeypatch):
+def test_running_cluster_studies_report_progress(monkeypatch):
     status = SimpleNamespace(metric="loss", best=(7, 0.25), front=None, ended=9, failed=1, planned=20)
     several = SimpleNamespace(metric="loss", best=None, front=(5, 0.7), ended=9, failed=1, planned=20)
     plan = SimpleNamespace(path="/journals/b.db", description=SimpleNamespace(method="auto"))
@@ -144,7 +148,7 @@ def test_what_runs_on_a_cluster_is_asked_for_its_progress(monkeypatch):
     ("name", "names", "expected"),
     [("b", "cab", (3, 1)), ("c", "cab", (3, 2)), (None, "ab", (3, 2)), (None, "", (1, 0)), ("a", "", (1, 0))],
 )
-def test_a_study_knows_how_many_share_its_cluster_and_its_place(monkeypatch, name, names, expected):
+def test_studies_know_their_share_of_a_cluster(monkeypatch, name, names, expected):
     import ray
 
     monkeypatch.setattr(ray.util, "list_named_actors", fake_ray(dict.fromkeys(names)).util.list_named_actors)

@@ -41,7 +41,7 @@ def point(config: Config) -> Array:  # (d,)
 
 
 def nature(config: Config, seed: int) -> np.random.Generator:
-    """What the contexts are drawn with: another stream for every configuration and seed."""
+    """Return the generator of contexts: another stream for every configuration and seed."""
     text = ";".join(f"{name}={setting!r}" for name, setting in sorted(config.items()))
     return np.random.default_rng([seed, *text.encode()])
 

@@ -43,7 +43,7 @@ def typical_lengthscale(d: int) -> float:
 
 
 def lengthscales(d: int) -> Array:  # (d,)
-    """Those that all samples of this dimension have: drawn once, from 1.4 to 2.6 times the typical one."""
+    """Return the lengthscales of all samples of this dimension: drawn once, 1.4 to 2.6 times the typical one."""
     return typical_lengthscale(d) * np.random.default_rng([d]).uniform(1.4, 2.6, d)
 
 
@@ -96,7 +96,7 @@ def landscape(dimension: int, index: int, condition_noise: float) -> Landscape:
 
 @lru_cache(maxsize=4)
 def maximum(dimension: int, index: int, condition_noise: float) -> tuple[Array, float]:  # (d,), ()
-    """Where a sample is highest in the unit cube, and how high: the best of 15 climbs."""
+    """Return the maximiser of a sample in the unit cube, and its maximum: the best of 15 climbs."""
     from scipy.optimize import minimize
 
     f = landscape(dimension, index, condition_noise)

@@ -1,4 +1,4 @@
-"""How much to order before the demand is known: one decision, one context.
+"""The newsvendor: how much to order before the demand is known, one decision and one context.
 
     raybo tune trials/newsvendor.py --method drbo-kde --workers 2
 
@@ -36,7 +36,7 @@ def draw_demand(rng: np.random.Generator) -> float:
 
 
 def profit(order: float, demand: float) -> float:
-    """What was sold and what was left over, less what was paid."""
+    """Return the profit: what was sold and what was left over, less what was paid."""
     return PRICE * min(order, demand) + SALVAGE * max(0.0, order - demand) - COST * order
 
 

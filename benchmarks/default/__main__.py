@@ -24,7 +24,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table as Printed
+from rich.table import Table as TrialOutput
 
 from benchmarks.default.peers import ONE_BY_ONE, PACKAGES, PEERS
 from benchmarks.default.runs import AFTER, OPTIMUM, Run, Table, run, task_of
@@ -124,9 +124,9 @@ def report(table: Table, names: list[str], variants: list[str], seeds: set[int],
             out.print(each(found, variants, mine))
 
 
-def summary(title: str, found: dict[str, Scores], variants: list[str], problems: list[str]) -> Printed:
+def summary(title: str, found: dict[str, Scores], variants: list[str], problems: list[str]) -> TrialOutput:
     """A row per variant: its figures, and its differences from the first."""
-    made = Printed(title=title, title_justify="left")
+    made = TrialOutput(title=title, title_justify="left")
     headings = "variant", *MEASURES, "final less the first's", "mean less the first's", "pairs won", "ranks", "ms"
     for heading in headings:
         made.add_column(heading)
@@ -145,10 +145,10 @@ def summary(title: str, found: dict[str, Scores], variants: list[str], problems:
     return made
 
 
-def course(runs: list[Run], variants: list[str], problems: list[str]) -> Printed:
+def course(runs: list[Run], variants: list[str], problems: list[str]) -> TrialOutput:
     """A row per variant: the share of targets that it has reached after some trials and at the end."""
     measures = [f"after {n}" for n in AFTER if n < max(PROBLEMS[name].trials for name in problems)] + ["final"]
-    made = Printed(title="targets of COCO reached, 1e2 to 1e-8", title_justify="left")
+    made = TrialOutput(title="targets of COCO reached, 1e2 to 1e-8", title_justify="left")
     for heading in ("variant", *measures):
         made.add_column(heading)
     for variant in dict.fromkeys([*variants, RANDOM]):
@@ -156,9 +156,9 @@ def course(runs: list[Run], variants: list[str], problems: list[str]) -> Printed
     return made
 
 
-def each(found: dict[str, Scores], variants: list[str], problems: list[str]) -> Printed:
+def each(found: dict[str, Scores], variants: list[str], problems: list[str]) -> TrialOutput:
     """A row per problem: final and mean regret of each variant."""
-    made = Printed()
+    made = TrialOutput()
     for heading in ("problem", *variants):
         made.add_column(heading)
     for name in problems:

@@ -108,7 +108,7 @@ class BoTorch:
 
 
 def flat(space: raybo.Space) -> dict[str, Any]:
-    """A space's parameters by name; ValueError where one is open only under conditions."""
+    """A space's parameters by name; ValueError if one is open only under conditions."""
     if space.cube.is_conditional:
         raise ValueError("this peer knows no conditional space")
     return dict(zip(space.names, space.parameters.values(), strict=True))

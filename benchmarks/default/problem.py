@@ -24,7 +24,7 @@ class Task:
     Attributes:
         space: what is searched.
         value: of a configuration, without noise; lower is better. NaN where its trial fails.
-        optimum: the least value; None where nobody knows it.
+        optimum: the least value; None if nobody knows it.
         noise: standard deviation of what is added to the value that a method is told.
     """
 
@@ -34,7 +34,7 @@ class Task:
     noise: float = 0.0
 
     def told(self, value: float, rng: np.random.Generator) -> float:
-        """What a method hears of a value."""
+        """Return the value that a method is told."""
         return value + self.noise * float(rng.standard_normal()) if self.noise else value
 
 
@@ -46,7 +46,7 @@ class Problem:
         name: unique.
         group: functions that are written down, or jobs that train something (or a table or model of such jobs).
         trials: the budget.
-        make: the task; ImportError where a package is missing.
+        make: the task; ImportError if a package is missing.
         is_seeded: whether `make` takes a run's seed, and every seed is another instance, of an equal optimum.
     """
 

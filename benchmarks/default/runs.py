@@ -27,12 +27,12 @@ from raybo.common.threads import limit_threads
 
 AFTER = (5, 10, 20, 40, 60, 100)  # trials after which the best is kept, beside the last
 NOISE = 1  # a stream of a run's seed
-OPTIMUM = "optimum"  # in place of a variant: the least value, NaN where nobody knows it
+OPTIMUM = "optimum"  # in place of a variant: the least value, NaN if nobody knows it
 
 
 @dataclass(frozen=True)
 class Run:
-    """What came of a run.
+    """The outcome of a run.
 
     Attributes:
         mean, final: the best value, in the mean over all trials and after the last.
@@ -50,7 +50,7 @@ class Run:
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """What makes it another run than the rest."""
+        """The key that tells it from other runs."""
         return self.problem, self.variant, self.seed
 
 
@@ -132,7 +132,7 @@ class Table:
         self.runs[found.key] = found
 
     def missing(self, keys: Iterable[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
-        """Those of the runs that are not in the table."""
+        """Return the runs that are not in the table."""
         return [key for key in keys if key not in self.runs]
 
     def _read(self) -> Iterator[Run]:

@@ -46,7 +46,7 @@ MEASURES: dict[str, Callable[[Run], float]] = {
 
 @dataclass(frozen=True)
 class Scale:
-    """What regret 0 and 1 are on a problem."""
+    """The values that are regret 0 and 1 on a problem."""
 
     best: float
     random: float
@@ -93,7 +93,7 @@ class Scores:
 
     @property
     def problems(self) -> set[str]:
-        """Those it was run on."""
+        """The problems that it was run on."""
         return set(self.regrets["final"])
 
 
@@ -128,7 +128,7 @@ class Difference:
 
 
 def difference(one: Scores, other: Scores, measure: str, problems: Sequence[str]) -> Difference:
-    """How much less regret one has than the other, of at most CAP."""
+    """Return how much less regret one has than the other, at most CAP."""
     rng = np.random.default_rng(0)
     pairs: list[Array] = []
     for name in problems:
@@ -172,6 +172,6 @@ def targets_reached(runs: Iterable[Run], variant: str, problems: Iterable[str], 
 
 
 def group(problems: Iterable[str], wanted: str) -> list[str]:
-    """Those of the problems that are of a group, in their order in the sets."""
+    """Return the problems of a group, in their order in the sets."""
     chosen = set(problems)
     return [name for name, problem in PROBLEMS.items() if name in chosen and problem.group == wanted]

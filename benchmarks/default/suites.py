@@ -1,4 +1,4 @@
-"""What public packages bring: BBOB, tables of trained networks, and a model of such a table.
+"""Problems of public packages: BBOB, tables of trained networks, and a model of such a table.
 
 BBOB and its mixed-integer suite by coco-experiment: Hansen et al. (2021), "COCO: A Platform for Comparing Continuous
 Optimizers in a Black-Box Setting"; Tusar, Brockhoff, Hansen (2019), "Mixed-integer benchmark problems".
@@ -86,7 +86,7 @@ def _coco(name: str, function: int, d: int, instance: int) -> Any:
 
 
 def _best(problem: Any) -> Array:  # (d,)
-    """Where the optimum lies; the package writes that to a file where it runs."""
+    """Return the optimiser, which the package writes to a file in the working directory."""
     with tempfile.TemporaryDirectory() as folder, _inside(folder):
         problem._best_parameter("print")
         return np.loadtxt(Path(folder) / "._bbob_problem_best_parameter.txt")

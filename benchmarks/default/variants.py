@@ -1,4 +1,4 @@
-"""What can be run: raybo's methods by name, and the peers of benchmarks.default.peers."""
+"""The variants that can be run: raybo's methods by name, and the peers of benchmarks.default.peers."""
 
 from __future__ import annotations
 

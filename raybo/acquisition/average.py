@@ -26,11 +26,11 @@ class Average:
     weights: Sequence[float] | None = None
 
     def value(self, X: Array) -> Array:  # (m, d) -> (m,)
-        """The mean at the rows of X."""
+        """Return the mean at the rows of X."""
         return np.asarray(np.average([member.value(X) for member in self.members], axis=0, weights=self.weights))
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:  # (m,), (m, d)
-        """The mean and its gradient."""
+        """Return the mean and its gradient."""
         values, gradients = _all(self.members, X)
         return np.average(values, axis=0, weights=self.weights), np.average(gradients, axis=0, weights=self.weights)
 
@@ -47,11 +47,11 @@ class LogAverage:
     weights: Sequence[float] | None = None
 
     def value(self, X: Array) -> Array:  # (m, d) -> (m,)
-        """The log of the mean at the rows of X; -inf only where every member is."""
+        """Return the log of the mean at the rows of X; -inf only if every member is."""
         return _log_mean_exp(self._weighted(np.stack([member.value(X) for member in self.members])))[0]
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:  # (m,), (m, d)
-        """The log of the mean, and its gradient: the members' gradients weighted by their shares of the mean."""
+        """Return the log of the mean, and its gradient: the members' gradients weighted by their shares of the mean."""
         values, gradients = _all(self.members, X)
         value, shares = _log_mean_exp(self._weighted(values))
         return value, (shares[:, :, None] * gradients).sum(axis=0)
@@ -69,7 +69,7 @@ def _all(members: Sequence[Acquisition], X: Array) -> tuple[Array, Array]:  # (k
 
 
 def _log_mean_exp(values: Array) -> tuple[Array, Array]:  # (k, m) -> (m,), (k, m)
-    """The log of the mean of exp over the first axis, and each member's share of that sum."""
+    """Return the log of the mean of exp over the first axis, and each member's share of that sum."""
     top = values.max(axis=0)
     top = np.where(np.isfinite(top), top, 0.0)
     weights = np.exp(values - top)

@@ -1,7 +1,7 @@
 """Upper confidence bounds, and the published schedules of their exploration.
 
     kappa   multiplies the standard deviation: mean + kappa std; called exploration in this package
-    beta    kappa squared, where a paper writes mean + sqrt(beta) std
+    beta    kappa squared, if a paper writes mean + sqrt(beta) std
 
 Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", Algorithms 1
 and 2, Theorems 3, 7, 8. That paper's beta_t multiplies the standard deviation, so it is a kappa here.
@@ -42,12 +42,12 @@ class UpperConfidence:
     kappa: float
 
     def value(self, X: Array) -> Array:  # (m, d) -> (m,)
-        """The bound at the rows of X."""
+        """Return the bound at the rows of X."""
         mean, var = self.gp.posterior(X)
         return mean + self.kappa * np.sqrt(np.maximum(var, 0.0))
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:  # (m,), (m, d)
-        """The bound and its gradient; where the variance vanishes its part of the gradient is taken as 0."""
+        """Return the bound and its gradient; if the variance vanishes its part of the gradient is 0."""
         mean, var, dmean, dvar = self.gp.posterior_gradient(X)
         if self.kappa == 0.0:
             return mean, dmean
@@ -56,14 +56,14 @@ class UpperConfidence:
 
 
 def std_and_gradient(var: Array, dvar: Array, floor: float = 0.0) -> tuple[Array, Array]:  # (m,), (m, d)
-    """Standard deviation, at least `floor`, and its gradient, 0 where the floor holds."""
+    """Return the standard deviation, at least `floor`, and its gradient, 0 if the floor holds."""
     std = np.sqrt(np.maximum(var, floor * floor))
     half = np.divide(0.5, std, out=np.zeros_like(std), where=var > floor * floor)
     return std, half[:, None] * dvar
 
 
 def practical_kappa(t: int) -> float:
-    """sqrt(log(t + 1)) at step t = 1, 2, ...: the experiments' schedule (there written for t = 0, 1, ...)."""
+    """Return sqrt(log(t + 1)) at step t = 1, 2, ...: the experiments' schedule (there written for t = 0, 1, ...)."""
     _check_step(t)
     return math.sqrt(math.log(t + 1))
 
@@ -71,7 +71,7 @@ def practical_kappa(t: int) -> float:
 def theory_kappa(
     information_gain: float, *, B: float = 1.0, R: float = 1.0, delta: float = 0.1, result: str = "ucb"
 ) -> float:
-    """B + R sqrt(2 (information_gain + 1 + log(c / delta))), with the c of the named result (THEORY_CONSTANT).
+    """Return B + R sqrt(2 (information_gain + 1 + log(c / delta))), with the c of the named result (THEORY_CONSTANT).
 
     Args:
         information_gain: of the observations so far, 0.5 log det(I + K / noise_variance) at the visited points; it
@@ -99,7 +99,7 @@ def exploration(
     delta: float = 0.1,
     result: str = "ucb",
 ) -> float:
-    """kappa at step t = 1, 2, ... by rule: `practical`, `theory`, or a number, which is kappa at every step.
+    """Return kappa at step t = 1, 2, ... by rule: `practical`, `theory`, or a number, which is kappa at every step.
 
     Raises:
         ValueError: an unknown rule, or t below 1.

@@ -47,18 +47,18 @@ class ContextConfidence:
     kappa: float
 
     def value(self, X: Array) -> Array:  # (m, dx) -> (m,)
-        """The reduced bounds at the rows of X."""
+        """Return the reduced bounds at the rows of X."""
         return self.reduction.value(self.bounds(X))
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:  # (m,), (m, dx)
-        """The reduced bounds and their gradients; 0 along categorical axes."""
+        """Return the reduced bounds and their gradients; 0 along categorical axes."""
         values, gradient = np.empty(len(X)), np.empty(X.shape)
         for i in range(len(X)):
             values[i], gradient[i] = self._climb_from(X[i : i + 1])
         return values, gradient
 
     def bounds(self, X: Array) -> Array:  # (m, dx) -> (m, a)
-        """The upper confidence bound at every atom, for the rows of X."""
+        """Return the upper confidence bound at every atom, for the rows of X."""
         gp, a = self.gp, len(self.atoms)
         distances = self._distances_in_x(X)
         U = np.empty((len(X), a))
@@ -66,7 +66,7 @@ class ContextConfidence:
         for i in range(0, len(X), together):
             for atoms in self._blocks:
                 q = distances[i : i + together, None, :] + self._in_c[atoms]
-                Q = profile(gp.kernel.name, q.reshape(-1, gp.n))
+                Q = profile(gp.stationary.name, q.reshape(-1, gp.n))
                 Q *= gp.outputscale
                 mean = Q @ gp.alpha
                 V = half_solve(gp.L, Q.T, overwrite=True)
@@ -75,13 +75,13 @@ class ContextConfidence:
         return U
 
     def _climb_from(self, x: Array) -> tuple[float, Array]:  # (1, dx) -> (), (dx,)
-        """The reduced bound at one point, and its gradient."""
+        """Return the reduced bound at one point, and its gradient."""
         gp, in_x = self.gp, self._distances_in_x(x)
         u, kept = np.empty((1, len(self.atoms))), []
         for atoms in self._blocks:
             q = in_x + self._in_c[atoms]
             Q, slope = np.empty_like(q), np.empty_like(q)
-            evaluate(gp.kernel.name, q, Q, slope)
+            evaluate(gp.stationary.name, q, Q, slope)
             Q *= gp.outputscale
             mean = Q @ gp.alpha
             V = half_solve(gp.L, Q.T, overwrite=True)
@@ -101,11 +101,11 @@ class ContextConfidence:
             B = half_solve(gp.L, V, transposed=True, overwrite=True)  # A^-1 k
             pull += gp.alpha * (w @ slope) - np.einsum("nr,r,rn->n", B, share, slope)
         dx = x.shape[1]
-        scale = 2.0 * gp.outputscale * gp.kernel.metric[:dx]
+        scale = 2.0 * gp.outputscale * gp.stationary.metric[:dx]
         return float(value[0]), scale * (x[0] * pull.sum() - pull @ gp.X[:, :dx])
 
     def _bound(self, mean: Array, V: Array) -> tuple[Array, Array]:  # (r,), (n, r) -> (r,), (r,)
-        """The upper confidence bound, and the standard deviation, given as 0 where it is held at its least."""
+        """Return the upper confidence bound, and the standard deviation, given as 0 if it is held at its least."""
         var = self.gp.outputscale - np.einsum("nr,nr->r", V, V)
         std = np.sqrt(np.maximum(var, LEAST_VARIANCE))
         return self.gp.prior_mean + mean + self.kappa * std, np.where(var > LEAST_VARIANCE, std, 0.0)

@@ -19,17 +19,17 @@ class Observed:
     gp: GP
 
     def posterior(self, X: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m,)
-        """Mean and variance of an observation at the rows of X."""
+        """Return mean and variance of an observation at the rows of X."""
         mean, var = self.gp.posterior(X)
         return mean, var + self.gp.noise_variance
 
     def posterior_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:  # (m,), (m,), (m, d), (m, d)
-        """Mean, variance and the gradients of both at the rows of X."""
+        """Return mean, variance and the gradients of both at the rows of X."""
         mean, var, dmean, dvar = self.gp.posterior_gradient(X)
         return mean, var + self.gp.noise_variance, dmean, dvar
 
     def joint(self, X: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m, m)
-        """Mean and covariance of observations at the rows of X."""
+        """Return mean and covariance of observations at the rows of X."""
         mean, cov = self.gp.joint(X)
         cov.flat[:: len(cov) + 1] += self.gp.noise_variance
         return mean, cov

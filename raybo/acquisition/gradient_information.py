@@ -33,11 +33,11 @@ class TraceReduction:
     at: GradientAt
 
     def value(self, Z: Array) -> Array:  # (m, d) -> (m,)
-        """The reduction at the rows of Z; never negative."""
+        """Return the reduction at the rows of Z; never negative."""
         return self._of(*self.at.covariances(Z))[0]
 
     def value_and_gradient(self, Z: Array) -> tuple[Array, Array]:  # (m,), (m, d)
-        """The reduction and its gradient in z."""
+        """Return the reduction and its gradient in z."""
         return self.at.value_and_gradient(Z, self._of)
 
     def _of(self, c: Array, var: Array) -> tuple[Array, Array, Array]:
@@ -69,11 +69,11 @@ class DirectionCertainty:
         return solve(self._L, self.at.mean)
 
     def value(self, Z: Array) -> Array:  # (m, d) -> (m,)
-        """The expected certainty at the rows of Z."""
+        """Return the expected certainty at the rows of Z."""
         return self._of(*self.at.covariances(Z))[0]
 
     def value_and_gradient(self, Z: Array) -> tuple[Array, Array]:  # (m,), (m, d)
-        """The expected certainty and its gradient in z."""
+        """Return the expected certainty and its gradient in z."""
         return self.at.value_and_gradient(Z, self._of)
 
     def _of(self, c: Array, var: Array) -> tuple[Array, Array, Array]:
@@ -88,7 +88,7 @@ class DirectionCertainty:
 
 
 def factor_of_gradient(cov: Array) -> Array:  # (d, d)
-    """Cholesky factor of a gradient's covariance, with jitter where it needs it; axes without slope get variance 1."""
+    """Return the Cholesky factor of a gradient's covariance, with jitter if needed; flat axes get variance 1."""
     flat = np.diagonal(cov) <= 0.0
     return cholesky(cov + np.diag(flat.astype(np.float64)) if flat.any() else cov)[0]
 

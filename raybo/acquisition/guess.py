@@ -35,7 +35,7 @@ class Belief:
 
     Attributes:
         guess: (d,). said: (d,), on which axes something is guessed. unordered: per axis, whether it is a choice, and
-            how many values it has; 0 where it is none. cube: says which axes are open.
+            how many values it has; 0 if it has no levels. cube: says which axes are open.
     """
 
     guess: Array
@@ -45,7 +45,7 @@ class Belief:
 
     @classmethod
     def of(cls, cube: Cube) -> Belief | None:
-        """The belief of a space; None where it has no guess."""
+        """Return the belief of a space; None if it has no guess."""
         if not any(cube.guessed):
             return None
         sizes = [
@@ -55,7 +55,7 @@ class Belief:
         return cls(cube.guesses, np.array(cube.guessed, dtype=np.float64), sizes, cube)
 
     def log_density(self, X: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m, d)
-        """log pi, which is at most 0, and 0 at the guess, and its gradient."""
+        """Return log pi, which is at most 0, and 0 at the guess, and its gradient."""
         z = (X - self.guess) / WIDTH
         near = (1.0 - DOUBT) * np.exp(-0.5 * np.square(z))
         value, slope = np.log(near + DOUBT), -near / (near + DOUBT) * z / WIDTH
@@ -68,7 +68,7 @@ class Belief:
         return value @ self.said, slope * self.said
 
     def drawn(self, x: Array) -> Array:  # (d,) -> (d,)
-        """A uniform point as one that is distributed by the belief: coordinates that are spread stay spread."""
+        """Return a uniform point as one that is distributed by the belief: coordinates that are spread stay spread."""
         x = x.copy()
         for axis in np.flatnonzero(self.said):
             if axis in self._choices:
@@ -114,11 +114,11 @@ class Believing:
     weight: float
 
     def value(self, X: Array) -> Array:  # (m, d) -> (m,)
-        """The acquisition with the belief added."""
+        """Return the acquisition with the belief added."""
         return np.asarray(self.acquisition.value(X) + self.weight * self.belief.log_density(X)[0])
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m, d)
-        """The same with its gradient."""
+        """Return the acquisition with the belief added, and its gradient."""
         value, gradient = self.acquisition.value_and_gradient(X)
         believed, slope = self.belief.log_density(X)
         return value + self.weight * believed, gradient + self.weight * slope

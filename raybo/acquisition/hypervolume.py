@@ -62,13 +62,13 @@ class LogExpectedHypervolumeImprovement:
         return found
 
     def value(self, X: Array) -> Array:  # (m, d) -> (m,)
-        """log EHVI at the rows of X, finite."""
+        """Return log EHVI at the rows of X, finite."""
         moments = [gp.posterior(X) for gp in self.gps]
         stds = [np.sqrt(np.maximum(var, STD_FLOOR**2)) for _, var in moments]
         return self._total([mean for mean, _ in moments], stds)[0]
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:  # (m,), (m, d)
-        """log EHVI and its gradient: each cell's, weighted by its share of the sum."""
+        """Return log EHVI and its gradient: each cell's, weighted by its share of the sum."""
         moments = [gp.posterior_gradient(X) for gp in self.gps]
         stds = [std_and_gradient(var, dvar, STD_FLOOR) for _, var, _, dvar in moments]
         value, slopes = self._total([moment[0] for moment in moments], [std for std, _ in stds])
@@ -78,7 +78,7 @@ class LogExpectedHypervolumeImprovement:
         return value, gradient
 
     def _total(self, means: list[Array], stds: list[Array]) -> tuple[Array, list[tuple[Array, Array]]]:
-        """log EHVI, and its derivatives by the mean and the standard deviation of each metric."""
+        """Return log EHVI, and its derivatives by the mean and the standard deviation of each metric."""
         m, b = len(means[0]), len(self._edges[0][2])
         value = np.empty(m)
         slopes = [(np.empty(m), np.empty(m)) for _ in self.gps]
@@ -126,12 +126,12 @@ class ScalarisedConfidence:
     weights: Array
 
     def value(self, X: Array) -> Array:  # (m, d) -> (m,)
-        """The least of the scaled bounds at the rows of X."""
+        """Return the least of the scaled bounds at the rows of X."""
         bounds = np.stack([UpperConfidence(gp, self.kappa).value(X) for gp in self.gps], axis=1)
         return np.asarray(((bounds - self.reference) / self.weights).min(axis=1))
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:  # (m,), (m, d)
-        """The least bound and its gradient, where two meet that of one."""
+        """Return the least bound and its gradient, of one of them if two are equal."""
         pairs = [UpperConfidence(gp, self.kappa).value_and_gradient(X) for gp in self.gps]
         bounds = (np.stack([value for value, _ in pairs], axis=1) - self.reference) / self.weights
         least, rows = bounds.argmin(axis=1), np.arange(len(X))
@@ -140,13 +140,13 @@ class ScalarisedConfidence:
 
 
 def random_weights(k: int, rng: np.random.Generator) -> Array:  # (k,)
-    """A direction that is uniform on the positive part of the sphere; no weight vanishes."""
+    """Return a direction that is uniform on the positive part of the sphere; no weight vanishes."""
     normal = np.abs(rng.standard_normal(k))
     return np.asarray(np.maximum(normal / np.linalg.norm(normal), 1e-3))
 
 
 def _log_difference(mean: Array, std: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
-    """log(psi(low) - psi(high)) and its derivatives by mean and std; (m, 1) and (e,) make (m, e)."""
+    """Return log(psi(low) - psi(high)) and its derivatives by mean and std; (m, 1) and (e,) make (m, e)."""
     z = (mean - low) / std
     at_low, by_mean, by_std = _log_psi(z, std)
     ends = np.isfinite(high)
@@ -171,6 +171,6 @@ def _log_difference(mean: Array, std: Array, low: Array, high: Array) -> tuple[A
 
 
 def _log_psi(z: Array, std: Array) -> tuple[Array, Array, Array]:
-    """log of std tau(z), and its derivatives by mean and std."""
+    """Return log of std tau(z), and its derivatives by mean and std."""
     log_tau, Phi_ratio, phi_ratio = log_tau_and_ratios(z)
     return np.log(std) + log_tau, Phi_ratio / std, phi_ratio / std

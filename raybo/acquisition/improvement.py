@@ -48,12 +48,12 @@ class LogExpectedImprovement:
     nu: float = 1.0
 
     def value(self, X: Array) -> Array:  # (m, d) -> (m,)
-        """log EI at the rows of X: finite, about -z^2 / 2 far below the incumbent."""
+        """Return log EI at the rows of X: finite, about -z^2 / 2 far below the incumbent."""
         z, s = _standardised(self.gp, self.incumbent, self.nu, X)
         return np.log(s) + log_tau(z)
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:  # (m,), (m, d)
-        """log EI and its gradient (Phi(z) dmean + phi(z) ds) / (s tau(z))."""
+        """Return log EI and its gradient (Phi(z) dmean + phi(z) ds) / (s tau(z))."""
         z, s, dmean, ds = _standardised_gradient(self.gp, self.incumbent, self.nu, X)
         log_value, Phi_ratio, phi_ratio = log_tau_and_ratios(z)
         gradient = (Phi_ratio / s)[:, None] * dmean + (phi_ratio / s)[:, None] * ds
@@ -73,23 +73,23 @@ class LogProbabilityOfImprovement:
     incumbent: float
 
     def value(self, X: Array) -> Array:  # (m, d) -> (m,)
-        """log PI at the rows of X, finite."""
+        """Return log PI at the rows of X, finite."""
         return np.asarray(log_ndtr(_standardised(self.gp, self.incumbent, 1.0, X)[0]))
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:  # (m,), (m, d)
-        """log PI and its gradient phi(z) / Phi(z) dz."""
+        """Return log PI and its gradient phi(z) / Phi(z) dz."""
         z, s, dmean, ds = _standardised_gradient(self.gp, self.incumbent, 1.0, X)
         dz = (dmean - z[:, None] * ds) / s[:, None]
         return np.asarray(log_ndtr(z)), hazard(z)[:, None] * dz
 
 
 def best_posterior_mean(gp: Surrogate, X: Array) -> float:  # (n, d)
-    """The highest posterior mean at the rows of X: an incumbent that noise has not flattered."""
+    """Return the highest posterior mean at the rows of X: an incumbent that noise has not flattered."""
     return float(gp.posterior(X)[0].max())
 
 
 def log_tau(z: Array) -> Array:  # (m,) -> (m,)
-    """log(phi(z) + z Phi(z)) to a relative 1e-12 of tau, finite for |z| < 1e150."""
+    """Return log(phi(z) + z Phi(z)) to a relative 1e-12 of tau, finite for |z| < 1e150."""
     a = np.abs(z)
     below = _log_tau_below(a, _h(a, _mills(a)))
     return np.where(z > 0.0, np.log(a + np.exp(below)), below)
@@ -99,19 +99,19 @@ def log_tau(z: Array) -> Array:  # (m,) -> (m,)
 
 
 def hazard(z: Array) -> Array:
-    """phi(z) / Phi(z), the derivative of log Phi: 1 / R(-z) on both sides of 0."""
+    """Return phi(z) / Phi(z), the derivative of log Phi: 1 / R(-z) on both sides of 0."""
     return np.asarray(1.0 / _mills(np.maximum(-z, -CERTAIN)))
 
 
 def _standardised(gp: Surrogate, incumbent: float, nu: float, X: Array) -> tuple[Array, Array]:
-    """z and s at the rows of X."""
+    """Return z and s at the rows of X."""
     mean, var = gp.posterior(X)
     s = nu * np.sqrt(np.maximum(var, STD_FLOOR**2))
     return (mean - incumbent) / s, s
 
 
 def _standardised_gradient(gp: Surrogate, incumbent: float, nu: float, X: Array) -> tuple[Array, Array, Array, Array]:
-    """z and s, with the gradients of the mean and of s."""
+    """Return z and s, with the gradients of the mean and of s."""
     mean, var, dmean, dvar = gp.posterior_gradient(X)
     std, dstd = std_and_gradient(var, dvar, STD_FLOOR)
     s = nu * std
@@ -123,12 +123,12 @@ def _phi(z: Array) -> Array:
 
 
 def _mills(a: Array) -> Array:
-    """Phi(-a) / phi(a)."""
+    """Return Phi(-a) / phi(a)."""
     return np.asarray(ROOT_HALF_PI * erfcx(ROOT_HALF * a))
 
 
 def _h(a: Array, mills: Array) -> Array:
-    """1 - a R(a) for a >= 0, in (0, 1], without the cancellation at large a."""
+    """Return 1 - a R(a) for a >= 0, in (0, 1], without the cancellation at large a."""
     h = 1.0 - a * mills
     far = a > SERIES_FROM
     if far.any():
@@ -141,12 +141,12 @@ def _h(a: Array, mills: Array) -> Array:
 
 
 def _log_tau_below(a: Array, h: Array) -> Array:
-    """log tau(-a)."""
+    """Return log tau(-a)."""
     return np.log(h) - 0.5 * a * a - LOG_ROOT_TWO_PI
 
 
 def log_tau_and_ratios(z: Array) -> tuple[Array, Array, Array]:  # (m,), (m,), (m,)
-    """log tau, Phi / tau and phi / tau at z."""
+    """Return log tau, Phi / tau and phi / tau at z."""
     a = np.abs(z)
     mills = _mills(a)
     h = _h(a, mills)

@@ -48,14 +48,14 @@ class OneShotLookAhead:
     pending: Array
 
     def value_and_gradient(self, Z: Array, X: Array) -> tuple[Array, Array, Array]:
-        """J and its gradients, of r independent problems at once.
+        """Return J and its gradients, of r independent problems at once.
 
         Args:
             Z: (r, b, d), the points to observe. X: (r, N, d), the inner ones.
         Returns:
             J (r,), dJ/dZ (r, b, d), dJ/dX (r, N, d).
         """
-        gp, kernel = self.gp, self.gp.kernel
+        gp, kernel = self.gp, self.gp.stationary
         r, b, d = Z.shape
         Q = np.concatenate([Z, np.broadcast_to(self.pending, (r, *self.pending.shape))], axis=1)
         S = np.concatenate([Q, X], axis=1)  # (r, M, d): all that move, and the pending ones between
@@ -128,18 +128,18 @@ class FiniteLookAhead:
     def _inner(self) -> tuple[Array, Array, Array]:  # (k,), (k,), (n, k)
         """Mean and variance at the inner points, and L^-1 k(X, inner)."""
         mean, var = self.gp.posterior(self.inner)
-        return mean, var, half_solve(self.gp.L, self.gp.kernel.matrix(self.inner, self.gp.X).T, overwrite=True)
+        return mean, var, half_solve(self.gp.L, self.gp.stationary.matrix(self.inner, self.gp.X).T, overwrite=True)
 
     def value(self, Z: Array) -> Array:  # (m, d) -> (m,)
-        """The expectation at the rows of Z."""
+        """Return the expectation at the rows of Z."""
         gp = self.gp
-        V = half_solve(gp.L, gp.kernel.matrix(Z, gp.X).T, overwrite=True)
-        cov = gp.kernel.matrix(Z, self.inner) - V.T @ self._inner[2]
+        V = half_solve(gp.L, gp.stationary.matrix(Z, gp.X).T, overwrite=True)
+        cov = gp.stationary.matrix(Z, self.inner) - V.T @ self._inner[2]
         return self._of(cov, self._outcome_variance(V))[0]
 
     def value_and_gradient(self, Z: Array) -> tuple[Array, Array]:  # (m,), (m, d)
-        """The expectation and its gradient: lines that are nowhere the highest have none, ends move nothing."""
-        gp, kernel = self.gp, self.gp.kernel
+        """Return the expectation and its gradient: lines that are nowhere the highest have none, ends move nothing."""
+        gp, kernel = self.gp, self.gp.stationary
         K, slope_data = kernel.matrix_and_slope(Z, gp.X)
         k, slope = kernel.matrix_and_slope(Z, self.inner)
         V = half_solve(gp.L, K.T, overwrite=True)
@@ -158,7 +158,7 @@ class FiniteLookAhead:
         return np.asarray(np.maximum(var, 0.0) + self.gp.noise_variance + self.gp.jitter)
 
     def _of(self, cov: Array, total: Array) -> tuple[Array, Array, Array]:  # (m, k), (m,)
-        """The expectation (m,), its derivative in the slopes v (m, k), and these."""
+        """Return the expectation (m,), its derivative in the slopes v (m, k), and these."""
         mean, var, _ = self._inner
         v = cov / np.sqrt(total)[:, None]
         rest = var - v * v
@@ -173,7 +173,7 @@ class FiniteLookAhead:
 
 
 def _highest_between(level: Array, v: Array) -> tuple[Array, Array]:  # (m, k), (m, k)
-    """Between which xi each line level + v xi is the highest of its row; equal ends where nowhere."""
+    """Return the xi between which each line level + v xi is the highest of its row; equal ends if it nowhere is."""
     with np.errstate(divide="ignore", invalid="ignore"):
         crossing = (level[:, :, None] - level[:, None, :]) / (v[:, None, :] - v[:, :, None])  # (m, i, j)
     steeper = v[:, None, :] > v[:, :, None]

@@ -19,15 +19,15 @@ class Surrogate(Protocol):
     """A posterior over functions on [0,1]^d."""
 
     def posterior(self, X: Array) -> tuple[Array, Array]:  # (m,), (m,)
-        """Mean and variance (of f, without noise) at the rows of X, (m, d)."""
+        """Return mean and variance (of f, without noise) at the rows of X, (m, d)."""
         ...
 
     def posterior_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:  # (m,), (m,), (m, d), (m, d)
-        """Mean, variance and the gradients of both at the rows of X."""
+        """Return mean, variance and the gradients of both at the rows of X."""
         ...
 
     def joint(self, X: Array) -> tuple[Array, Array]:  # (m,), (m, m)
-        """Mean and covariance at the rows of X together."""
+        """Return mean and covariance at the rows of X together."""
         ...
 
 
@@ -35,11 +35,11 @@ class Draw(Protocol):
     """A function on [0,1]^d with its gradient."""
 
     def value(self, X: Array) -> Array:  # (m, d) -> (m,)
-        """The function at the rows of X."""
+        """Return the function at the rows of X."""
         ...
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:  # (m,), (m, d)
-        """The function and its gradient at the rows of X; each value depends on its own row alone."""
+        """Return the function and its gradient at the rows of X; each value depends on its own row alone."""
         ...
 
 

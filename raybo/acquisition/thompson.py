@@ -49,7 +49,7 @@ class JointDraw:
     is_joint: ClassVar[bool] = True  # tells the solvers not to divide a call
 
     def value(self, X: Array) -> Array:  # (m, d) -> (m,)
-        """mean(x) + (kappa std(x) + inflation) xi(x), xi normal with the posterior's correlations.
+        """Return mean(x) + (kappa std(x) + inflation) xi(x), xi normal with the posterior's correlations.
 
         Raises:
             ValueError: more than 2,000 points.
@@ -82,12 +82,12 @@ class Inflated:
     inflation: float = 0.0
 
     def value(self, X: Array) -> Array:  # (m, d) -> (m,)
-        """The inflated draw at the rows of X."""
+        """Return the inflated draw at the rows of X."""
         mean, var = self.gp.posterior(X)
         return mean + self._spread(np.sqrt(var)) * (self.draw.value(X) - mean)
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:  # (m,), (m, d)
-        """The inflated draw and its gradient."""
+        """Return the inflated draw and its gradient."""
         mean, var, dmean, dvar = self.gp.posterior_gradient(X)
         value, gradient = self.draw.value_and_gradient(X)
         std, dstd = std_and_gradient(var, dvar)
@@ -98,5 +98,5 @@ class Inflated:
         return mean + spread * (value - mean), climb
 
     def _spread(self, std: Array) -> Array:  # (m,)
-        """What multiplies the draw's distance from the mean."""
+        """Return what multiplies the draw's distance from the mean."""
         return self.kappa + np.divide(self.inflation, std, out=np.zeros_like(std), where=std > KNOWN)

@@ -21,10 +21,10 @@ class Total:
     parts: Sequence[Acquisition]
 
     def value(self, X: Array) -> Array:  # (m, d) -> (m,)
-        """The sum at the rows of X."""
+        """Return the sum at the rows of X."""
         return np.asarray(np.sum([part.value(X) for part in self.parts], axis=0))
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:  # (m,), (m, d)
-        """The sum and its gradient."""
+        """Return the sum and its gradient."""
         pairs = [part.value_and_gradient(X) for part in self.parts]
         return np.sum([values for values, _ in pairs], axis=0), np.sum([slopes for _, slopes in pairs], axis=0)

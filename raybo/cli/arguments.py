@@ -1,10 +1,13 @@
-"""What commands are given: options that several share, and how their values are read."""
+"""Arguments and options that several commands share, and the reading of their values."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Callable, Sequence
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import NoneType
 from typing import Any, TypeVar
 
 import click
@@ -12,6 +15,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from raybo.common.messages import first_line
+from raybo.engine.run_options import RunOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -35,12 +39,12 @@ def _schedulers(ctx: click.Context, parameter: click.Parameter, typed: str) -> l
 
 
 def complete_formats(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
-    from raybo.integrations.export import EXPORTS
+    from raybo.integrations.export import FORMATS
 
-    return [name for name in EXPORTS if name.startswith(typed)]
+    return [name for name in FORMATS if name.startswith(typed)]
 
 
-TARGET = click.argument("target", metavar="FILE[:NAME]", shell_complete=complete_files)
+FILE = click.argument("file", metavar="FILE[:NAME]", shell_complete=complete_files)
 JOURNAL = click.argument("journal", type=PATH, metavar="FILE.db")
 METHOD_NAMES = click.argument("names", nargs=-1, metavar="[NAME ...]", shell_complete=_methods)
 SCHEDULER_NAMES = click.argument("names", nargs=-1, metavar="[NAME ...]", shell_complete=_schedulers)
@@ -48,62 +52,49 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead,
 
 
 def _workers(text: str) -> int | str:
-    """A number of workers, or `max`."""
+    """Read a number of workers, or `max`."""
     try:
         return text if text == "max" else int(text)
     except ValueError:
         raise click.BadParameter(f"{text!r} is neither a whole number nor max.") from None
 
 
+def _run_options() -> Iterator[Callable[[F], F]]:
+    """Yield an option for each field of `RunOptions` that has a help text, with the field's type and default."""
+    hints = typing.get_type_hints(RunOptions, localns={"Confirm": str})
+    for field in dataclasses.fields(RunOptions):
+        if not field.metadata["help"]:
+            continue
+        name = f"--{field.name.replace('_', '-')}"
+        kinds = [kind for kind in (typing.get_args(hints[field.name]) or (hints[field.name],)) if kind is not NoneType]
+        about: dict[str, Any] = {"help": field.metadata["help"], "metavar": field.metadata["metavar"]}
+        if kinds == [bool]:
+            yield click.option(name, is_flag=True, help=about["help"])
+        elif field.default is None:
+            yield click.option(name, type=TYPES.get(field.name, kinds[0]), **about)
+        else:
+            kind = click.Choice(kinds) if isinstance(field.default, str) else kinds[0]
+            yield click.option(name, type=kind, default=field.default, show_default=True, **about)
+
+
+TYPES: Mapping[str, Any] = {"workers": _workers}  # of run options that are read from text otherwise
+TRIALS, *RUN = _run_options()
 SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
-    click.option(
-        "--trials",
-        default=50,
-        show_default=True,
-        metavar="N",
-        help="Trials to run in total, including those already in the journal.",
-    ),
+    TRIALS,
     click.option(
         "--method",
         metavar="M",
         shell_complete=_methods,
-        help="How to search: see `raybo methods`.  [default: auto, or the journal's]",
+        help="How to search: see `raybo methods`; your own as package.module:Class.  [default: auto, or the journal's]",
     ),
     click.option("--seed", type=int, metavar="S", help="Random seed.  [default: random, or the journal's]"),
-    click.option(
-        "--workers",
-        type=_workers,
-        metavar="K|max",
-        help="Trials to run at the same time; max keeps some queued, so that an autoscaling cluster grows.  "
-        "[default: as many as fit]",
-    ),
-    click.option("--max-minutes", type=float, metavar="MINUTES", help="Stop the study after this long."),
-    click.option(
-        "--trial-seconds",
-        type=float,
-        metavar="SECONDS",
-        help="Stop any trial that runs longer than this, and count it as failed.",
-    ),
-    click.option(
-        "--retries",
-        default=2,
-        show_default=True,
-        metavar="N",
-        help="How often to restart a trial whose worker was lost.",
-    ),
-    click.option(
-        "--set",
-        "settings",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="Set a keyword parameter of the objective; repeatable.",
-    ),
     click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="Set a method option; repeatable."),
     click.option(
         "--scheduler",
         metavar="NAME",
         shell_complete=_schedulers,
-        help="Stop unpromising trials early, if the objective reports as it goes: see `raybo schedulers`.  "
+        help="Stop unpromising trials early, if the objective reports as it goes: see `raybo schedulers`; your own as "
+        "package.module:Class.  "
         "[default: none, or the journal's]",
     ),
     click.option(
@@ -114,17 +105,13 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
         help="Set a scheduler option; repeatable.",
     ),
     click.option(
-        "--artifacts",
-        metavar="DIRECTORY|URI",
-        help="Where to keep the trials' directories and checkpoints.  [default: beside the journal]",
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Set a keyword parameter of the objective; repeatable.",
     ),
-    click.option(
-        "--keep-checkpoints",
-        type=click.Choice(["all", "last", "none"]),
-        default="last",
-        show_default=True,
-        help="Which checkpoints of finished trials to keep.",
-    ),
+    *RUN,
     click.option(
         "--from",
         "known_from",
@@ -152,38 +139,12 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
         metavar="FORMAT=WHERE",
         help="Keep an export up to date while the study runs: see `raybo export`; repeatable.",
     ),
-    click.option(
-        "--fresh-workers",
-        is_flag=True,
-        help="Run every trial in a new process, for jobs that leave something behind in theirs.",
-    ),
-    click.option("--retry-failed", is_flag=True, help="Run failed trials again, under their old numbers."),
-    click.option("--keep-going", is_flag=True, help="Carry on even if the first trials all fail in the same way."),
-    click.option("--target", "wanted", type=float, metavar="V", help="Stop once a trial reaches this value."),
-    click.option(
-        "--patience",
-        type=int,
-        metavar="N",
-        help="Stop once N trials in a row have not improved on the best one, or on the front of several metrics.",
-    ),
-    click.option(
-        "--stop-below-gain",
-        type=float,
-        metavar="G",
-        help="Stop once three proposals in a row promise an improvement smaller than this, in the metric's units.",
-    ),
-    click.option(
-        "--confirm",
-        metavar="KxR",
-        help="Finally, run the K most promising configurations R more times each with new seeds, and recommend the one "
-        "with the best mean.",
-    ),
     click.option("-q", "--quiet", is_flag=True, help="Print only the result, and nothing that the trials print."),
 )
 
 
 def all_of(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
-    """One decorator that adds all of these options, in this order."""
+    """Return one decorator that adds all of these options, in this order."""
 
     def decorate(function: F) -> F:
         for option in reversed(options):
@@ -194,7 +155,7 @@ def all_of(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
 
 
 def at_most_one(ctx: click.Context, *names: str) -> None:
-    """UsageError where more than one of these parameters was given on the command line."""
+    """Raise UsageError if more than one of these parameters was given on the command line."""
     given = [
         parameter.opts[-1] if isinstance(parameter, click.Option) else str(parameter.metavar)
         for parameter in ctx.command.params
@@ -204,15 +165,15 @@ def at_most_one(ctx: click.Context, *names: str) -> None:
         raise click.UsageError(f"{given[0]} and {given[1]} cannot be used together; leave one out")
 
 
-def default_storage(target: str) -> Path:
-    """Where a study is kept by default: in the current directory, named after the objective's file."""
+def default_storage(file: str) -> Path:
+    """Return the default journal: in the current directory, named after the objective's file."""
     from raybo.job.loading import study_name
 
-    return Path(f"{study_name(target)}.db")
+    return Path(f"{study_name(file)}.db")
 
 
 def pairs(texts: tuple[str, ...], option: str, form: str = "KEY=VALUE") -> dict[str, str]:
-    """KEY=VALUE texts as a dict; UsageError where one is malformed, or a key is given two values."""
+    """Return KEY=VALUE texts as a dict; UsageError if one is malformed, or a key is given two values."""
     found: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -223,12 +184,12 @@ def pairs(texts: tuple[str, ...], option: str, form: str = "KEY=VALUE") -> dict[
 
 
 def logs_of(texts: tuple[str, ...]) -> list[tuple[str, str]]:
-    """What `--log` was given, FORMAT and WHERE of each; UsageError where one is malformed."""
+    """Return FORMAT and WHERE of each `--log`; UsageError if one is malformed."""
     return [item for text in texts for item in pairs((text,), "--log", "FORMAT=WHERE").items()]
 
 
 def named_values(texts: tuple[str, ...], option: str) -> dict[str, str]:
-    """NAME=VALUE texts as a dict, names unchanged; UsageError where one is malformed, or a name is given two values."""
+    """Return NAME=VALUE texts as a dict, names unchanged; UsageError if one is malformed, or a name has two values."""
     found: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -247,7 +208,7 @@ def _add(found: dict[str, str], name: str, value: str, option: str) -> None:
 
 
 def read_list(path: Path) -> list[Any]:
-    """The list in a JSON file; UsageError where it does not hold one."""
+    """Return the list in a JSON file; UsageError if the file does not hold one."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

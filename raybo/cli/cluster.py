@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raybo.cli.arguments import (
+    FILE,
     JSON,
     PATH,
     SEARCH,
-    TARGET,
     all_of,
     complete_files,
     default_storage,
@@ -51,7 +51,7 @@ JOB = click.argument("name", metavar="JOB")
 
 
 @click.command()
-@TARGET
+@FILE
 @all_of(SEARCH)
 @DASHBOARD
 @click.option(
@@ -75,7 +75,7 @@ JOB = click.argument("name", metavar="JOB")
     help="Show the job's progress, and fetch its journal at the end.",
 )
 def submit(
-    target: str,
+    file: str,
     address: str,
     storage: str | None,
     output: Path | None,
@@ -113,10 +113,10 @@ def submit(
             f"--artifacts {artifacts}: files in a job's own directory are lost; give a URI, or the absolute path of a "
             "directory that all nodes share"
         )
-    here = output or default_storage(target)
+    here = output or default_storage(file)
     cluster = Cluster(address)
     job = cluster.submit(
-        target,
+        file,
         _spelled(search),
         directory=Path.cwd(),
         exclude=exclude,
@@ -187,7 +187,7 @@ def fetch(name: str, address: str, output: Path | None) -> None:
 
     cluster = Cluster(address)
     path = output or Path(Path(cluster.job(name).storage).name)
-    say(_told(cluster.fetch(name, path), name))
+    say(_arrived(cluster.fetch(name, path), name))
 
 
 @click.command()
@@ -261,7 +261,7 @@ def stop(name: str, address: str | None) -> None:
 
 
 def _there(path: Path) -> str:
-    """Where the journal of a study is that was started on another machine, and which command shows it."""
+    """Say where the journal of a study is that was started on another machine, and which command shows it."""
     return f"its journal is {path} on the machine where it was started: raybo show {quote(str(path))} shows it there"
 
 
@@ -328,7 +328,7 @@ def _follow(cluster: Cluster, name: str, here: Path | None) -> None:
         say(f"{name} keeps running; raybo stop {name} --address {cluster.address} stops it", err=True)
         raise
     if here is not None and _has_run(job):
-        say(_told(cluster.fetch(name, here), name))
+        say(_arrived(cluster.fetch(name, here), name))
     elif _has_run(job):
         fetch = f"raybo fetch {name} --address {cluster.address}"
         say(f"its journal is {job.storage} on the head node; {fetch} brings it here")
@@ -343,11 +343,12 @@ def _follow(cluster: Cluster, name: str, here: Path | None) -> None:
 
 
 def _has_run(job: Job) -> bool:
-    """Whether it may have a journal: not if Ray could not start it, nor after wrong use."""
+    """Return True if a job may have a journal; not if Ray could not start it, nor after wrong use."""
     return job.state == "STOPPED" or job.exit_code in (0, 1, 130)
 
 
-def _told(arrival: Arrival, name: str) -> str:
+def _arrived(arrival: Arrival, name: str) -> str:
+    """Say what a fetched journal now holds."""
     if arrival.ahead:
         return f"{arrival.path} is unchanged: it has all of {name}, and {arrival.ahead} more events"
     return f"{arrival.path} has all of {name}: {counted(arrival.added, 'new event')}"
@@ -358,7 +359,7 @@ def _is_dashboard(address: str) -> bool:
 
 
 def _spelled(search: dict[str, Any]) -> list[str]:
-    """The options of a search as they are typed."""
+    """Return the options of a search as they are typed."""
     parameters = {p.name: p.opts[-1] for p in submit.params if isinstance(p, click.Option)}
     typed = []
     for name, value in search.items():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from raybo.cli.arguments import JSON, PATH, TARGET, at_most_one, pairs
+from raybo.cli.arguments import FILE, JSON, PATH, at_most_one, pairs
 from raybo.cli.console import make_console, say, say_json
 from raybo.common.errors import MethodError
 
@@ -33,24 +33,25 @@ HERE = click.option("--here", is_flag=True, help="Do one run after another in th
 OUT = click.option("--out", type=PATH, hidden=True, help="What 0.1 called --output.")
 
 
-BETWEEN_METHODS = re.compile(r",(?!\s*(?:[-+.\d]|\w+=))")  # a number or NAME=VALUE goes on with the option before it
+BETWEEN_METHODS = re.compile(r",(?!\s*(?:[-+.\d]|\w+=))")  # a number or NAME=VALUE belongs to the option before it
 
 F = TypeVar("F", bound="Callable[..., Any] | click.Command")
 
 
 def _output(default: str) -> Callable[[F], F]:
-    told = f"Directory for the results.  [default: {default}]"
-    return click.option("-o", "--output", type=PATH, metavar="DIR", help=told)
+    help_text = f"Directory for the results.  [default: {default}]"
+    return click.option("-o", "--output", type=PATH, metavar="DIR", help=help_text)
 
 
 @click.command()
-@TARGET
+@FILE
 @click.option(
     "--methods",
     "names",
     required=True,
     metavar="A,B,...",
-    help="The methods; options as A:key=value:key=value, a scheduler as A@NAME:key=value. A value may be a list, as in "
+    help="The methods, by name or as package.module:Class; options as A:key=value:key=value, a scheduler as "
+    "A@NAME:key=value. A value may be a list, as in "
     "A:key=0.1,0.2 or A:key=name=0.1,name=2.",
 )
 @click.option("--repeats", default=10, show_default=True, metavar="R", help="Runs per method, paired by seed.")
@@ -74,7 +75,7 @@ def _output(default: str) -> Callable[[F], F]:
 @click.pass_context
 def compare(
     ctx: click.Context,
-    target: str,
+    file: str,
     names: str,
     repeats: int,
     trials: int,
@@ -116,16 +117,16 @@ def compare(
         method, options = _name_and_options(text.partition("@")[0])
         rule, rule_options = _name_and_options(text.partition("@")[2])
         entries.append(Entry(text, method, options, scheduler=rule or scheduler, scheduler_options=rule_options))
-    problem = Problem(study_name(target), target, trials, optimum=optimum, settings=pairs(settings, "--set"))
+    problem = Problem(study_name(file), file, trials, optimum=optimum, settings=pairs(settings, "--set"))
     experiment = Experiment(
         name="compare",
-        title=f"{target}, {trials} trials per run",
+        title=f"{file}, {trials} trials per run",
         problems=[problem],
         entries=entries,
         repeats=repeats,
         curve="best_value" if optimum is None else "simple_regret",
         first_seed=seed,
-        command=_command(target, names, trials, settings, scheduler, optimum, seed),
+        command=_command(file, names, trials, settings, scheduler, optimum, seed),
     )
     directory = output or out or Path(f"compare-{problem.name}")
     _compare(experiment, directory, None, workers, address, here, as_json=as_json)
@@ -196,7 +197,7 @@ def reproduce(
 
 
 def _chosen(names: tuple[str, ...], everything: bool, known: Mapping[str, Experiment | Figure]) -> list[str]:
-    """The experiments that were asked for: in the order of the names, or the cheapest first."""
+    """Return the chosen experiments: in the order of the names, or the cheapest first."""
     from fnmatch import fnmatch
 
     from raybo.common.messages import nearest
@@ -258,7 +259,7 @@ def _compare(
 
 
 def _in_words(verdict: Verdict, claims: int) -> str:
-    """What became of one of so many claims, for a terminal."""
+    """Return the verdict on one of so many claims in words, for a terminal."""
     from raybo.experiments.verdicts import pairs_needed
 
     pairs = f"{verdict.repeats} pair{'' if verdict.repeats == 1 else 's'} of runs"
@@ -268,7 +269,7 @@ def _in_words(verdict: Verdict, claims: int) -> str:
 
 
 def _command(
-    target: str,
+    file: str,
     methods: str,
     trials: int,
     settings: tuple[str, ...],
@@ -276,8 +277,8 @@ def _command(
     optimum: float | None,
     seed: int,
 ) -> str:
-    """What was typed, but for the repeats and what changes no result."""
-    words = ["raybo", "compare", target, "--methods", methods, "--trials", str(trials)]
+    """Return the command as typed, without the repeats and the options that change no result."""
+    words = ["raybo", "compare", file, "--methods", methods, "--trials", str(trials)]
     words += [word for setting in settings for word in ("--set", setting)]
     for option, given in (("--scheduler", scheduler), ("--optimum", optimum), ("--seed", seed or None)):
         words += [] if given is None else [option, str(given)]
@@ -285,7 +286,7 @@ def _command(
 
 
 def _as_json(out: Path, rows: Sequence[Row], verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    def told(verdict: Verdict) -> dict[str, Any]:
+    def as_json(verdict: Verdict) -> dict[str, Any]:
         difference, *interval = verdict.effect
         return {
             "problem": verdict.problem,
@@ -302,10 +303,15 @@ def _as_json(out: Path, rows: Sequence[Row], verdicts: Sequence[Verdict]) -> dic
     return {
         "directory": str(out),
         "runs": [asdict(row) for row in rows],
-        "verdicts": [told(verdict) for verdict in verdicts],
+        "verdicts": [as_json(verdict) for verdict in verdicts],
     }
 
 
 def _name_and_options(text: str) -> tuple[str, dict[str, str]]:
+    from raybo.methods import METHODS
+    from raybo.schedulers import SCHEDULERS
+
     name, *options = text.strip().split(":")
+    if options and "=" not in options[0] and name not in (*METHODS, *SCHEDULERS):  # package.module:Class
+        name = f"{name}:{options.pop(0)}"
     return name, pairs(tuple(options), "--methods")

@@ -1,4 +1,4 @@
-"""What commands print with: a console, and how a study ends on it."""
+"""The console that commands print on, and the summary by which a study ends on it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def make_console() -> Console:
-    """The terminal; where there is none, lines of 140 characters. Control sequences are made visible."""
+    """Return the console: the terminal or, without one, lines of 140 characters. Control sequences are made visible."""
     from raybo.engine.console import SafeConsole
 
     console = SafeConsole(highlight=False)
@@ -34,7 +34,7 @@ def say_json(value: Any) -> None:
     """Print a value as JSON; what JSON cannot hold, such as infinities, as its repr."""
     import json
 
-    from raybo.integrations.export import plain
+    from raybo.integrations.study_json import plain
 
     click.echo(json.dumps(plain(value), indent=1, allow_nan=False))  # escaped: no terminal obeys it
 

@@ -74,7 +74,7 @@ def show(
     if there are several metrics or constraints; expected and expected_sd if a model has an expectation of it; reports
     and checkpoint if it has reported steps.
     """
-    from raybo.integrations.export import study_as_json, trial_as_json
+    from raybo.integrations.study_json import study_as_json, trial_as_json
     from raybo.reporting.tables import best_view, study_view
     from raybo.reporting.trial_view import trial_view
     from raybo.reporting.watch import watch_study
@@ -96,11 +96,11 @@ def show(
         else:
             make_console().print(view)
     elif context:
-        told = {name: read_text(study.context, name, value) for name, value in texts.items()}
+        values = {name: read_text(study.context, name, value) for name, value in texts.items()}
         if as_json:
-            say_json(trial_as_json(study, study.best_for(told)))
+            say_json(trial_as_json(study, study.best_for(values)))
         else:
-            make_console().print(best_view(study, told))
+            make_console().print(best_view(study, values))
     elif as_json:
         is_limited = ctx.get_parameter_source("last") is click.core.ParameterSource.COMMANDLINE
         say_json(study_as_json(study, last if is_limited else None))
@@ -248,8 +248,8 @@ def _list(names: tuple[str, ...], registry: Any, as_json: bool) -> None:
     found = []
     for name in names:
         description, options = describe(name)
-        told = [{"name": option, "default": default, "meaning": meaning} for option, default, meaning in options]
-        found.append({"name": name, "description": " ".join(description.split()), "options": told})
+        listed = [{"name": option, "default": default, "meaning": meaning} for option, default, meaning in options]
+        found.append({"name": name, "description": " ".join(description.split()), "options": listed})
     say_json(found)
 
 

@@ -52,7 +52,7 @@ def studies(ctx: click.Context, directory: Path, address: str | None, as_json: b
 
 
 def _on_cluster(address: str) -> list[Progress]:
-    from raybo.engine.ray.detached_studies import studies_on
+    from raybo.engine.detached_studies import studies_on
     from raybo.reporting.studies import Progress, on_the_front
 
     rows = []

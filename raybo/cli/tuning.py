@@ -6,15 +6,15 @@ import inspect
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from raybo.cli.arguments import (
+    FILE,
     JOURNAL,
     PATH,
     SEARCH,
-    TARGET,
     all_of,
     default_storage,
     logs_of,
@@ -25,12 +25,11 @@ from raybo.cli.arguments import (
 from raybo.cli.console import conclude, make_console, say
 
 if TYPE_CHECKING:
-    from raybo.engine.plan import Status
-    from raybo.engine.trial.checkpoints import Keep
+    from raybo.engine.status import Status
 
 
 @click.command()
-@TARGET
+@FILE
 @all_of(SEARCH)
 @click.option(
     "--storage",
@@ -49,36 +48,20 @@ if TYPE_CHECKING:
 )
 @click.option("--detach", is_flag=True, help="Leave the study running on its cluster: see `raybo attach`.")
 def tune(
-    target: str,
-    trials: int,
-    method: str | None,
-    seed: int | None,
+    file: str,
     storage: Path | None,
-    workers: int | Literal["max"] | None,
     address: str | None,
-    max_minutes: float | None,
-    trial_seconds: float | None,
-    retries: int,
+    module: bool,
+    detach: bool,
     settings: tuple[str, ...],
     options: tuple[str, ...],
-    scheduler: str | None,
     scheduler_options: tuple[str, ...],
-    artifacts: str | None,
-    keep_checkpoints: Keep,
     known_from: Path | None,
+    defaults: tuple[str, ...],
     enqueue: Path | None,
     logs: tuple[str, ...],
-    detach: bool,
-    fresh_workers: bool,
-    retry_failed: bool,
-    keep_going: bool,
-    wanted: float | None,
-    patience: int | None,
-    stop_below_gain: float | None,
-    confirm: str | None,
-    defaults: tuple[str, ...],
     quiet: bool,
-    module: bool,
+    **search: Any,
 ) -> None:
     """Tune the objective in a Python file.
 
@@ -97,8 +80,8 @@ def tune(
     from raybo.integrations.export import Recorder
     from raybo.job.loading import load_objective
 
-    objective = load_objective(target, is_module=module)
-    path = storage or default_storage(target)
+    objective = load_objective(file, is_module=module)
+    path = storage or default_storage(file)
     console = make_console()
     chosen = pairs(options, "--option")
     if ours := next((key for key in chosen if key in inspect.signature(run).parameters), None):
@@ -113,32 +96,16 @@ def tune(
         with Display(console) as display:
             study = run(
                 objective,
-                trials=trials,
-                method=method,
-                seed=seed,
                 storage=path,
-                workers=workers,
                 address=address,
-                max_minutes=max_minutes,
-                trial_seconds=trial_seconds,
-                retries=retries,
-                settings=pairs(settings, "--set"),
-                known_from=known_from,
-                enqueue=() if enqueue is None else read_list(enqueue),
                 detach=detach,
-                scheduler=scheduler,
+                settings=pairs(settings, "--set"),
                 scheduler_options=pairs(scheduler_options, "--scheduler-option"),
-                artifacts=artifacts,
-                keep_checkpoints=keep_checkpoints,
-                fresh_workers=fresh_workers,
-                retry_failed=retry_failed,
-                keep_going=keep_going,
-                target=wanted,
-                patience=patience,
-                stop_below_gain=stop_below_gain,
-                confirm=confirm,
+                known_from=known_from,
                 defaults=named_values(defaults, "--default"),
+                enqueue=() if enqueue is None else read_list(enqueue),
                 watch=_each_of([*([] if quiet else [display]), *recorders]) or False,
+                **search,  # the others, as `raybo.tune` names them
                 **cast(Any, chosen),  # texts, which the method reads as its options' types
             )
     except KeyboardInterrupt:
@@ -178,18 +145,18 @@ def enqueue(journal: Path, values: tuple[str, ...], value: str | None) -> None:
 
 
 def _result(text: str) -> float | dict[str, Any]:
-    """A result as it is typed: a number, or a JSON object of numbers."""
+    """Read a result as it is typed: a number, or a JSON object of numbers."""
     try:
         return float(text)
     except ValueError:
         pass
     try:
-        told = json.loads(text)
+        numbers = json.loads(text)
     except (ValueError, RecursionError):
-        told = None
-    if not isinstance(told, dict):
+        numbers = None
+    if not isinstance(numbers, dict):
         raise click.UsageError(f"--value takes a number, or a JSON object with one number per metric, got {text!r}")
-    return told
+    return numbers
 
 
 def _each_of(watches: Sequence[Callable[[Status], None]]) -> Callable[[Status], None] | None:

@@ -34,7 +34,7 @@ def discover(directory: Path, package: str) -> dict[str, str]:
     for file in sorted(files, key=lambda file: (file.parent.name != "default", file)):
         path = file.parent if file.name == "__init__.py" else file.with_suffix("")
         text, stem = file.read_text(encoding="utf-8"), path.name
-        if text.startswith(f'"""{stem.replace("_", "-")}: '):
+        if re.match(rf'(?:#.*\n)*"""{stem.replace("_", "-")}: ', text):  # after a licence, say
             classes = re.findall(r"^(?:class |from \S+ import )(\w+)", text, re.MULTILINE)
             (cls,) = (name for name in classes if name.lower() == stem.replace("_", ""))
             homes[stem.replace("_", "-")] = f"{'.'.join([package, *path.relative_to(directory).parts])}:{cls}"
@@ -144,7 +144,7 @@ class Registry(Generic[T]):
         names = set(options)
         if isinstance(given, self.base):
             names = {f.name for f in dataclasses.fields(made) if not _is_default(f, getattr(made, f.name))}
-        values = {name: getattr(made, name) for name in sorted(names)}
+        values = read(self.label(made), type(made), {name: getattr(made, name) for name in sorted(names)})
         for name, value in values.items():
             try:
                 json.dumps(value, allow_nan=False)

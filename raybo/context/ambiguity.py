@@ -30,11 +30,11 @@ class Reduction(Protocol):
     """From the values at the atoms to one number."""
 
     def value(self, u: Array) -> Array:  # (m, a) -> (m,)
-        """The number for each row of u."""
+        """Return the number for each row of u."""
         ...
 
     def value_and_weights(self, u: Array) -> tuple[Array, Array]:  # (m,), (m, a)
-        """The number for each row of u, and its gradient in that row."""
+        """Return the number for each row of u, and its gradient in that row."""
         ...
 
 
@@ -49,11 +49,11 @@ class Expectation:
     p: Array
 
     def value(self, u: Array) -> Array:
-        """The means."""
+        """Return the means."""
         return np.asarray(u @ self.p)
 
     def value_and_weights(self, u: Array) -> tuple[Array, Array]:
-        """The means; the weights are p."""
+        """Return the means; the weights are p."""
         return self.value(u), np.broadcast_to(self.p, u.shape)
 
 
@@ -62,11 +62,11 @@ class Lowest:
     """The worst atom's value."""
 
     def value(self, u: Array) -> Array:
-        """The minima."""
+        """Return the minima."""
         return np.asarray(u.min(axis=1))
 
     def value_and_weights(self, u: Array) -> tuple[Array, Array]:
-        """The minima; all the weight is on the first atom that attains it."""
+        """Return the minima; all the weight is on the first atom that attains it."""
         weights = np.zeros(u.shape)
         weights[np.arange(len(u)), u.argmin(axis=1)] = 1.0
         return self.value(u), weights
@@ -88,11 +88,11 @@ class TotalVariation:
     radius: float
 
     def value(self, u: Array) -> Array:
-        """The worst means."""
+        """Return the worst means."""
         return np.asarray(np.einsum("ma,ma->m", u, self.value_and_weights(u)[1]))
 
     def value_and_weights(self, u: Array) -> tuple[Array, Array]:
-        """The worst means; the weights are the worst law."""
+        """Return the worst means; the weights are the worst law."""
         mass = min(0.5 * self.radius, 1.0)
         carriers = np.flatnonzero(self.p)
         order = carriers[np.argsort(-u[:, carriers], axis=1, kind="stable")]  # best first
@@ -141,18 +141,18 @@ class MinimaxApproximation:
         return np.asarray(inverse - np.outer(ones, ones) / ones.sum())
 
     def slopes(self, u: Array) -> tuple[Array, Array]:  # (m,), (m, a)
-        """The sensitivity S and its gradient in u; where S vanishes so does the gradient."""
+        """Return the sensitivity S and its gradient in u; if S vanishes so does the gradient."""
         projected = u - u.mean(axis=1, keepdims=True) if self.sensitivity == "fast" else u @ self._projected_inverse
         S = np.sqrt(np.maximum(np.einsum("ma,ma->m", u, projected), 0.0))
         dS = np.divide(projected, S[:, None], out=np.zeros_like(u), where=S[:, None] > 1e-12)
         return self.stretch * S, self.stretch * dS
 
     def value(self, u: Array) -> Array:
-        """The approximate worst means."""
+        """Return the approximate worst means."""
         return self.value_and_weights(u)[0]
 
     def value_and_weights(self, u: Array) -> tuple[Array, Array]:
-        """The approximate worst means, and their gradients, which need not be laws."""
+        """Return the approximate worst means, and their gradients, which need not be laws."""
         rows, worst = np.arange(len(u)), u.argmin(axis=1)
         mean, least, reach = u @ self.p, u[rows, worst], self.distances[worst]
         S, dS = self.slopes(u)

@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 from raybo.context.points import all_levels, is_listed, numeric, uniform_points
 from raybo.space import Array, Cube, scrambled_sobol
 
-LEAST_BANDWIDTH = 0.01  # of the declared range, where the contexts do not vary
+LEAST_BANDWIDTH = 0.01  # of the declared range, if the contexts do not vary
 NOT_VARYING = 1e-12  # a standard deviation that is rounding error
 
 
 @dataclass(frozen=True, eq=False)
 class Density:
-    """An estimate of the law that contexts are drawn from; uniform where none is known.
+    """An estimate of the law that contexts are drawn from; uniform if none is known.
 
     Attributes:
         cube: the declared contexts, dc axes.
@@ -50,12 +50,12 @@ class Density:
 
     @classmethod
     def of(cls, contexts: Array, cube: Cube, *, half_life: float | None = None, scale: float = 1.0) -> Density:
-        """The estimate from contexts (t, dc), oldest first.
+        """Return the estimate from contexts (t, dc), oldest first.
 
         Args:
             contexts: coordinates in [0, 1]; t >= 0.
             cube: their space.
-            half_life: a context counts half as much as one that was met so many contexts later; None: all the same.
+            half_life: a context counts half as much as one that was met so many contexts later; None: all count alike.
             scale: multiplies the rule-of-thumb bandwidth, which smooths more than is good for laws of many peaks.
         """
         t = len(contexts)
@@ -83,7 +83,7 @@ class Density:
         return bandwidth
 
     def pdf(self, C: Array) -> Array:  # (m, dc) -> (m,)
-        """Density at the rows of C with respect to numbers, mass with respect to categories.
+        """Return density at the rows of C with respect to numbers, mass with respect to categories.
 
         The kernels' tails beyond [0, 1] are left where they are; samples are clipped.
         """
@@ -99,7 +99,7 @@ class Density:
         return np.asarray(density)
 
     def sample(self, m: int, rng: np.random.Generator) -> Array:  # (m, dc)
-        """m draws, clipped to the bounds and moved to the nearest context that can occur.
+        """Return m draws, clipped to the bounds and moved to the nearest context that can occur.
 
         They are a scrambled Sobol sequence carried through the inverse of the law: each by itself has the law, and
         the first 2^k of them are already spread over it evenly. The order of the contexts does not matter.
@@ -121,10 +121,10 @@ class Density:
         return self.cube.snap(C)
 
     def atoms(self, m: int, rng: np.random.Generator) -> tuple[Array, Array]:  # (a, dc), (a,)
-        """At most m contexts that stand for the law, and their weights, which sum to 1.
+        """Return at most m contexts that stand for the law, and their weights, which sum to 1.
 
         Categories alone are all listed with their estimated frequencies, if they are at most m; else m draws, of which
-        equal ones are merged where contexts are discrete.
+        equal ones are merged if contexts are discrete.
         """
         if not numeric(self.cube).any() and is_listed(self.cube) and self.cube.size <= m:
             C = all_levels(self.cube)
@@ -137,7 +137,7 @@ class Density:
 
 
 def rule_of_thumb(contexts: Array, weights: Array, scale: float) -> Array:  # (t, D), (t,) -> (D,)
-    """The rule of thumb's bandwidths, times `scale`; at least LEAST_BANDWIDTH on an axis that does not vary."""
+    """Return the rule of thumb's bandwidths, times `scale`; at least LEAST_BANDWIDTH on an axis that does not vary."""
     D = contexts.shape[1]
     w = weights / weights.sum()
     t = effective_number(w)
@@ -147,12 +147,12 @@ def rule_of_thumb(contexts: Array, weights: Array, scale: float) -> Array:  # (t
 
 
 def effective_number(weights: Array) -> float:  # (t,)
-    """(sum w)^2 / sum w^2: how many equal weights are worth as much."""
+    """Return (sum w)^2 / sum w^2: how many equal weights are worth as much."""
     return float(weights.sum() ** 2 / np.square(weights).sum())
 
 
 def _groups(categories: Array) -> NDArray[np.intp]:  # (t, k) -> (t,)
-    """A number for each row; equal rows have the same."""
+    """Return a number for each row; equal rows have the same."""
     if categories.shape[1] == 0:
         return np.zeros(len(categories), dtype=np.intp)
     return np.unique(categories, axis=0, return_inverse=True)[1].reshape(-1)
@@ -165,7 +165,7 @@ def _kernels(C: Array, contexts: Array, bandwidth: Array, numbers: NDArray[np.bo
 
 
 def _share_of_a_category(cube: Cube) -> float:
-    """One by the number of combinations of categories."""
+    """Return one divided by the number of combinations of categories."""
     pairs = zip(cube.levels, cube.categorical, strict=True)
     counts = [math.inf if levels is None else len(levels) for levels, categorical in pairs if categorical]
     return 1.0 / math.prod(counts)

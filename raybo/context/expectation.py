@@ -32,7 +32,7 @@ FITTED = 150  # observations that hyperparameters are fitted to
 
 
 def best_expected(history: History) -> tuple[int, float, float]:
-    """The finished trial whose point has the largest estimated expectation over the contexts.
+    """Return the finished trial whose point has the largest estimated expectation over the contexts.
 
     Returns:
         The trial's number (the earliest of equals), the expectation there and the standard deviation of that estimate,
@@ -50,7 +50,7 @@ def best_expected(history: History) -> tuple[int, float, float]:
 
 
 def best_for(history: History, c: Array) -> tuple[int, float, float]:  # (dc,)
-    """The same where the context will be c, coordinates in [0, 1]."""
+    """Return the trial that is best if the context will be c, coordinates in [0, 1], as `best_expected` does."""
     atom = np.asarray(c, dtype=np.float64).reshape(1, cube_of_contexts(history).d)
     return _best_over(history, atom, np.ones(1))
 
@@ -74,7 +74,7 @@ def _best_over(history: History, atoms: Array, p: Array) -> tuple[int, float, fl
 
 
 def expected(gp: GP, X: Array, atoms: Array, p: Array) -> tuple[Array, Array]:  # (m, dx), (a, dc), (a,) -> (m,), (m,)
-    """Mean and standard deviation of sum_s p_s f(x, s) at the rows x of X, in the units of the GP over (x, c)."""
+    """Return mean and standard deviation of sum_s p_s f(x, s) at the rows x of X, in the GP's units."""
     embedded = embeddings(gp, X, atoms, p)
     V = half_solve(gp.L, embedded.T)
     var = _prior_variance(gp, atoms, p) - np.einsum("nm,nm->m", V, V)
@@ -82,17 +82,17 @@ def expected(gp: GP, X: Array, atoms: Array, p: Array) -> tuple[Array, Array]:  
 
 
 def embeddings(gp: GP, X: Array, atoms: Array, p: Array) -> Array:  # (m, dx), (a, dc), (a,) -> (m, n)
-    """sum_s p_s k((x, s), Z) for the rows x of X, where Z are the n points of the GP over (x, c)."""
+    """Return sum_s p_s k((x, s), Z) for the rows x of X, where Z are the n points of the GP over (x, c)."""
     qx, qc = split_distances(gp, X, atoms)
     embedded = np.empty(qx.shape)
     for rows in blocks(len(X), qc.size):
         q = qx[rows, None, :] + qc
-        embedded[rows] = np.einsum("a,man->mn", p, profile(gp.kernel.name, q))
+        embedded[rows] = np.einsum("a,man->mn", p, profile(gp.stationary.name, q))
     return gp.outputscale * embedded
 
 
 def _prior_variance(gp: GP, atoms: Array, p: Array) -> float:
-    """p' k((x, s), (x, s')) p, which is the same at every x."""
+    """Return p' k((x, s), (x, s')) p, a constant in x."""
     dx = gp.d - atoms.shape[1]
-    q = squared_distances(atoms, atoms, gp.lengthscale[dx:], gp.kernel.categorical[dx:])
-    return float(gp.outputscale * (p @ profile(gp.kernel.name, q) @ p))
+    q = squared_distances(atoms, atoms, gp.lengthscale[dx:], gp.stationary.categorical[dx:])
+    return float(gp.outputscale * (p @ profile(gp.stationary.name, q) @ p))

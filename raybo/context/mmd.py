@@ -29,7 +29,7 @@ FAILURE = 0.1  # probability with which the law may lie outside the ball
 
 
 def mmd_radius(t: float) -> float:
-    """(2 + sqrt(2 log(1 / 0.1))) / sqrt(t): how far t contexts may be from their law, for kernels of unit diagonal.
+    """Return (2 + sqrt(2 log(1 / 0.1))) / sqrt(t): how far t contexts may be from their law, if k(x, x) is 1.
 
     Source: Kirschner et al. (2020), section 4.2; 4.145966 / sqrt(t).
     """
@@ -50,11 +50,11 @@ class MmdBall:
     radius: float
 
     def value(self, u: Array) -> Array:  # (m, a) -> (m,)
-        """The worst means."""
+        """Return the worst means."""
         return self.value_and_weights(u)[0]
 
     def value_and_weights(self, u: Array) -> tuple[Array, Array]:  # (m,), (m, a)
-        """The worst means; the weights are the worst laws."""
+        """Return the worst means; the weights are the worst laws."""
         K = self.kernel.copy()
         K.flat[:: len(K) + 1] += RIDGE
         weights = np.stack([worst_law(K, self.p, self.radius, row) for row in u]) if len(u) else np.empty(u.shape)
@@ -62,7 +62,7 @@ class MmdBall:
 
 
 def worst_law(K: Array, p: Array, radius: float, u: Array) -> Array:  # (a, a), (a,), (a,) -> (a,)
-    """The minimiser of w.u over the ball."""
+    """Return the minimiser of w.u over the ball."""
     lowest = int(u.argmin())
     least = float(u.min())
     spread = float(u.max()) - least

@@ -30,7 +30,7 @@ IMAGINED = 4  # contexts drawn for a trial whose own is unknown
 
 
 def context_model() -> Model:
-    """Matern-5/2 with a length-scale per axis, constant mean; Gamma priors of the hyperparameters themselves.
+    """Return Matern-5/2 with a length-scale per axis, constant mean; Gamma priors of the hyperparameters themselves.
 
     Length-scale Gamma(3, 6), outputscale Gamma(2, 0.15), noise variance Gamma(1.1, 0.05) and at least 1e-4: the
     defaults of BoTorch before 0.12, of which the published comparison's models are made. There is no Jacobian in
@@ -60,14 +60,14 @@ class Joint:
 
 
 def with_context(history: History) -> tuple[Array, Array]:  # (n, dx + dc), (n,)
-    """The finished trials whose context is known, as points of the joint cube, and their values."""
+    """Return the finished trials whose context is known, as points of the joint cube, and their values."""
     C = history.C
     known = np.isfinite(C).all(axis=1)
     return np.hstack([history.X[known], C[known]]), history.y[known]
 
 
 def errors_with_context(history: History) -> Array:  # (n,)
-    """Standard deviation of what each value of `with_context` may be off by beside noise."""
+    """Return the standard deviation of what each value of `with_context` may be off by beside noise."""
     return history.errors[np.isfinite(history.C).all(axis=1)]
 
 
@@ -101,26 +101,26 @@ def fit_joint(
 
 
 def cube_of_contexts(history: History) -> Cube:
-    """The space of the contexts; MethodError where the study declares none."""
+    """Return the space of the contexts; MethodError if the study declares none."""
     if history.context_cube is None:
         raise MethodError("the study declares no context; declare it beside the space, or use another method")
     return history.context_cube
 
 
 def joint_categorical(history: History) -> tuple[bool, ...]:  # (dx + dc,)
-    """Per axis of the joint cube, whether only equality has meaning."""
+    """Return, per axis of the joint cube, true if only equality has meaning."""
     return (*history.cube.categorical, *cube_of_contexts(history).categorical)
 
 
 def split_distances(gp: GP, X: Array, atoms: Array) -> tuple[Array, Array]:  # (m, dx), (a, dc) -> (m, n), (a, n)
-    """Squared scaled distances from the GP's points, in x alone and in c alone; they add up to those of (x, c)."""
-    dx, scale, flags = X.shape[1], gp.lengthscale, gp.kernel.categorical
+    """Return squared scaled distances from the GP's points, in x alone and in c alone, whose sum is that of (x, c)."""
+    dx, scale, flags = X.shape[1], gp.lengthscale, gp.stationary.categorical
     in_x = squared_distances(X, gp.X[:, :dx], scale[:dx], flags[:dx])
     return in_x, squared_distances(atoms, gp.X[:, dx:], scale[dx:], flags[dx:])
 
 
 def _placed(X: Array, C: Array, density: Density, rng: np.random.Generator) -> Array:  # (k, dx), (k, dc) -> (_, dx+dc)
-    """Points with their contexts; those whose context is unknown, at IMAGINED ones."""
+    """Return points with their contexts; those whose context is unknown, at IMAGINED ones."""
     known = np.isfinite(C).all(axis=1)
     unknown = np.repeat(X[~known], IMAGINED, axis=0)
     imagined = density.sample(len(unknown), rng) if len(unknown) else np.empty((0, C.shape[1]))

@@ -11,27 +11,27 @@ from raybo.space import Array, Cube, scrambled_sobol
 
 
 def numeric(cube: Cube) -> NDArray[np.bool_]:  # (dc,)
-    """The axes whose order has meaning."""
+    """Return the axes whose order has meaning."""
     return ~np.array(cube.categorical, dtype=bool)
 
 
 def is_listed(cube: Cube) -> bool:
-    """Whether every axis is discrete, with few enough values that they are known one by one."""
+    """Return true if every axis is discrete, with few enough values that they are known one by one."""
     return all(levels is not None for levels in cube.levels)
 
 
 def all_levels(cube: Cube) -> Array:  # (cube.size, dc)
-    """Every point of a listed cube."""
+    """Return every point of a listed cube."""
     return _product([levels for levels in cube.levels if levels is not None])
 
 
 def uniform_points(cube: Cube, m: int, rng: np.random.Generator) -> Array:  # (m, dc)
-    """m points that can occur, spread evenly (scrambled Sobol)."""
+    """Return m points that can occur, spread evenly (scrambled Sobol)."""
     return cube.snap(scrambled_sobol(m, cube.d, rng))
 
 
 def cover(cube: Cube, m: int, rng: np.random.Generator) -> Array:  # (a, dc)
-    """At most m different points spread over all contexts: every one of a listed cube of so few."""
+    """Return at most m different points spread over all contexts: every one of a listed cube of so few."""
     if is_listed(cube) and cube.size <= m:
         return all_levels(cube)
     points = uniform_points(cube, m, rng)
@@ -39,7 +39,7 @@ def cover(cube: Cube, m: int, rng: np.random.Generator) -> Array:  # (a, dc)
 
 
 def box(contexts: Array, cube: Cube, m: int, rng: np.random.Generator) -> Array:  # (t, dc) -> (a, dc)
-    """At most m points of the box of mean +- standard deviation (divisor t - 1) of each number, within [0, 1].
+    """Return at most m points of the box of mean +- standard deviation (divisor t - 1) of each number, within [0, 1].
 
     On a categorical axis, those of the categories met. With one context the box is that context; with none, everything.
 
@@ -60,9 +60,9 @@ def box(contexts: Array, cube: Cube, m: int, rng: np.random.Generator) -> Array:
 
 
 def grid(cube: Cube, least: int) -> Array:  # (g, dc)
-    """A regular grid, end points included, with the smallest number k of points per axis for which k^dc >= least.
+    """Return a regular grid, end points included, with the fewest points k per axis for which k^dc >= least.
 
-    A discrete axis has its own values instead, where these are fewer; a categorical one always has all of its values.
+    A discrete axis has its own values instead, if these are fewer; a categorical one always has all of its values.
     """
     k = math.ceil(least ** (1.0 / cube.d) - 1e-9)  # 100^(1/2) must not become 11
     axes = []
@@ -75,7 +75,7 @@ def grid(cube: Cube, least: int) -> Array:  # (g, dc)
 
 
 def histogram(contexts: Array, points: Array, cube: Cube) -> Array:  # (t, dc), (g, dc) -> (g,)
-    """The share of the contexts to which each point is the nearest; uniform without contexts."""
+    """Return the share of the contexts to which each point is the nearest; uniform without contexts."""
     if len(contexts) == 0:
         return np.full(len(points), 1.0 / len(points))
     numbers = numeric(cube)

@@ -1,23 +1,19 @@
-"""The study as a Ray actor: it asks for trials, dispatches them as tasks, tells their results, and keeps the journal.
+"""The study as a Ray actor: it asks for trials, runs them as Ray tasks, records their results and keeps the journal.
 
-In the user's process
-    driver        begins a study
-    connection    the Ray that it runs on
-    follow        follows a study until it ends
-    plan          what the two processes tell each other
-    progress      shows the study's progress
-    safe_console  a terminal that obeys raybo alone
-In the study's process
-    actor         what others can ask of a running study
-    loop          one coroutine per worker, from a proposal to its result
-    lifecycle     a trial's states, and what each occurrence leads to
-    flight        a trial in Ray's hands
-    proposals     made on the spot, in a thread, or ahead of time
-    pace          what is done ahead of time, and when
-    event_log     the journal, the searcher, and what others are told of them
-    nodes         nodes that are lost
-    resources     what a trial occupies, and how many trials there is room for
-In a worker's process
-    task          one trial
-    forks         processes that a trial forks must not stand in for it
+The user's process
+    driver                 begins a study
+    run_options, arguments check what `tune` is given
+    description            settles what is studied, with the journal
+    follow                 follows a study until it ends
+    progress, console      show its progress on a terminal that obeys raybo alone
+    detached_studies       finds the studies that run detached on a cluster
+Both processes
+    plan                   what the driver passes to the study
+    status                 what it gets back while the study runs
+    actor                  what other processes may ask of a running study
+    lifecycle              a trial's states, and what each occurrence leads to
+study/                     in the study's process: the loop, from a proposal to its result
+trial/                     in a worker's process: one attempt of a trial
+ray/                       the Ray that all of them run on, and all use of its private API
+temporary_directories      last as long as a study or an attempt
 """

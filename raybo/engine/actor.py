@@ -10,15 +10,16 @@ import asyncio
 
 import ray
 
-from raybo.engine.plan import Plan, Status
+from raybo.engine.plan import Plan
 from raybo.engine.ray.pickling import make_importable
+from raybo.engine.status import Status
 from raybo.engine.study.loop import STOP_REASON, StudyLoop
-from raybo.engine.trial.reports import Answer
-from raybo.engine.trial.task import Parcel
+from raybo.engine.trial.report_sender import Answer
+from raybo.engine.trial.task import PackedFunction
 from raybo.job.objective import Objective
-from raybo.record.events import Data
+from raybo.record.events import EventData
 
-FAREWELL_SECONDS = 10.0  # a detached study answers so long after its end
+LINGER_SECONDS = 10.0  # a detached study still answers for so long after its end
 
 
 class StudyActor:
@@ -27,10 +28,10 @@ class StudyActor:
     Args:
         plan: what to run.
         objective: what is tuned, without its function.
-        function: the user's function as it travels; only the workers unpickle it.
+        function: the user's function, packed; only the workers unpickle it.
     """
 
-    def __init__(self, plan: Plan, objective: Objective, function: Parcel) -> None:
+    def __init__(self, plan: Plan, objective: Objective, function: PackedFunction) -> None:
         make_importable(plan.directories)
         self.plan = plan
         self.objective = objective
@@ -39,70 +40,72 @@ class StudyActor:
         self.begun = asyncio.Event()  # the journal is open, or cannot be opened
         self.ended = asyncio.Event()
         self.error: BaseException | None = None
-        # called by itself and not by the driver, who may be gone when a detached study's actor is restarted
+        # not by the driver, which may have ended when a detached study's actor is restarted
         ray.get_runtime_context().current_actor.run.remote()
 
     async def run(self) -> None:
-        """Run the study to its end, or until it is stopped. Whoever waits in `outcome` hears of it."""
+        """Run the study to its end, or until it is stopped; then `outcome` returns."""
         try:
             try:
                 self.study = StudyLoop(self.plan, self.objective, self.function)
             finally:
                 self.begun.set()
             await self.study.run()
-        except Exception as error:  # noqa: BLE001  # whatever it is, whoever asks for the outcome is told
+        except Exception as error:  # noqa: BLE001  # whatever it is, `outcome` raises it
             self.error = error
         self.ended.set()
-        if self.plan.detached:
-            await asyncio.sleep(FAREWELL_SECONDS)
+        if self.plan.options.detach:
+            await asyncio.sleep(LINGER_SECONDS)
             ray.kill(ray.get_runtime_context().current_actor)
 
     async def outcome(self) -> None:
-        """Wait for the end of the study; raises what ended it early."""
+        """Wait for the end of the study. Raises what ended it early."""
         await self.ended.wait()
         if self.error is not None:
             raise self.error
 
     async def has_ended(self) -> bool:
-        """Whether the study has ended, however it did."""
+        """True if the study has ended, with or without an error."""
         return self.ended.is_set()
 
-    async def what(self) -> Plan:
-        """What it was told to run."""
+    async def get_plan(self) -> Plan:
+        """Return what it runs."""
         return self.plan
 
-    async def status(self, after: int = 0, heard: int = 0) -> Status | None:
-        """The study now, with what happened to single trials after an event, and what they printed after so many lines.
+    async def status(self, after: int = 0, lines_seen: int = 0) -> Status | None:
+        """Return the study now; None until the journal is open.
 
-        None until the journal is open.
+        Args:
+            after: number of the last event whose notes have been shown.
+            lines_seen: how many of the lines that trials have printed have been shown.
         """
-        return None if self.study is None else self.study.status(after, heard)
+        return None if self.study is None else self.study.status(after, lines_seen)
 
     async def stop(self) -> None:
-        """Ask no more, and stop what runs; `outcome` returns when all of it is recorded."""
+        """Ask for no more trials, and stop those that run; `outcome` returns when that is recorded."""
         await self.begun.wait()
         if self.study is not None:
             self.study.stop(STOP_REASON)
 
-    # ---- what trials say, of an attempt that may be over
+    # ---- what trials send, of an attempt that may be over
 
     async def started(self, number: int, attempt: int, node: str) -> None:
-        """A trial begins, and where."""
+        """Note that an attempt begins on a node."""
         if self.study is not None:
-            self.study.started(number, attempt, node)
+            self.study.runs.started(number, attempt, node)
 
-    async def printed(self, number: int, attempt: int, where: int, data: bytes) -> None:
-        """A trial has printed something, which begins so many bytes after its first."""
+    async def printed(self, number: int, attempt: int, offset: int, data: bytes) -> None:
+        """Take a chunk of what an attempt has printed, which begins at a byte of its output."""
         if self.study is not None:
-            self.study.printed.hear(number, attempt, (where, data))
+            self.study.runs.output.receive(number, attempt, (offset, data))
 
-    async def reported(self, number: int, attempt: int, batch: list[Data]) -> Answer:
-        """A trial has come some steps further; whether it is to go on."""
+    async def reported(self, number: int, attempt: int, batch: list[EventData]) -> Answer:
+        """Record the reports of an attempt, and answer whether it is to continue."""
         if self.study is None:
             return Answer("gone", "its study has just restarted")
         return await self.study.reported(number, attempt, batch)
 
-    async def context_observed(self, number: int, attempt: int, data: Data) -> None:
-        """A trial has observed its context, before it ends."""
+    async def context_observed(self, number: int, attempt: int, data: EventData) -> None:
+        """Record the context that an attempt has observed before its end."""
         if self.study is not None:
-            self.study.context_observed(number, attempt, data)
+            self.study.runs.context_observed(number, attempt, data)

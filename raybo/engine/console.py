@@ -1,4 +1,4 @@
-"""A terminal that shows whatever is printed but obeys raybo alone: names, choices and reasons may hold anything."""
+"""A terminal that shows whatever is printed but obeys raybo alone, as names, choices and reasons may hold anything."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from raybo.common.terminal import visible
 
 
 class SafeConsole(Console):
-    """A console on which text cannot command the terminal; colours and what moves are rich's own."""
+    """A console whose texts cannot command the terminal; colours and live displays are rich's own."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """As `Console.render`, through which all goes that is printed; texts with their commands made visible."""
+        """Render as `Console.render`, with commands in texts made visible. All that is printed passes here."""
         for segment in super().render(renderable, options):
             text = segment.text if segment.control else visible(segment.text)
             yield segment if text == segment.text else Segment(text, segment.style)

@@ -13,20 +13,21 @@ from raybo import journal
 from raybo.common.errors import RayboError, RayError
 from raybo.common.messages import first_line
 from raybo.engine.ray.connection import ray_for_study
-from raybo.engine.ray.liveness import Pulse, RayDied
+from raybo.engine.ray.liveness import Liveness, RayDied
+from raybo.engine.ray.named_studies import NAMESPACE, study_names
 from raybo.study.study import Study
 
 if TYPE_CHECKING:
-    from raybo.engine.plan import Plan, Status
+    from raybo.engine.plan import Plan
+    from raybo.engine.status import Status
 
-NAMESPACE = "raybo"  # of the names of detached studies
 POLL_SECONDS = 0.2
-NAME_SECONDS = 20.0  # in which a name is free again whose study has ended
-STOP_SECONDS = 20.0  # after which a study that does not stop is killed; its journal is whole all the same
+NAME_SECONDS = 20.0  # Ray frees the name of a study that has ended within this time
+STOP_SECONDS = 20.0  # a study that has not stopped by then is killed; its journal is whole all the same
 
 
 class StudyLost(RayError):
-    """The process that ran the study is gone."""
+    """The study's process is gone."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Ended:
 
     Attributes:
         path: its journal, on the machine where the study was started.
-        study: what it holds; None where that is another machine.
+        study: what the journal holds; None if it is on another machine.
     """
 
     path: Path
@@ -45,13 +46,13 @@ class Ended:
 def run_to_end(
     ray: Any, make: Callable[[], Any], restarts: int, after: int, watch: Callable[[Status], object] | None
 ) -> None:
-    """Run a study of this process's own to its end, and show its status meanwhile; Ctrl-C stops it.
+    """Run a study that belongs to this process to its end, and show its status; Ctrl-C stops it.
 
     Args:
         ray: the module, connected.
         make: makes a study actor, which continues from the journal; called again if one is lost.
         restarts: how often it may be called again.
-        after: number of the last event that is old news.
+        after: number of the last event whose notes are not shown.
         watch: called with a `Status` several times a second.
     Raises:
         RayDied: the Ray that it runs on is gone.
@@ -78,12 +79,12 @@ def run_to_end(
                 raise
             restarts -= 1
         finally:
-            if not has_died:  # else nobody is left to ask
+            if not has_died:  # else there is no Ray to ask
                 ray.kill(actor)
 
 
 def make_named(ray: Any, name: str, make: Callable[[], Any]) -> Any:
-    """The actor of a detached study. An actor of this name that still answers makes room if its study has ended.
+    """Return the actor of a detached study. An actor of this name whose study has ended is removed first.
 
     Raises:
         ActorAlreadyExistsError: a study of this name is running.
@@ -93,13 +94,13 @@ def make_named(ray: Any, name: str, make: Callable[[], Any]) -> Any:
         try:
             return make()
         except ray.exceptions.ActorAlreadyExistsError:
-            if time.monotonic() > give_up or not _make_room(ray, name):
+            if time.monotonic() > give_up or not _remove_ended(ray, name):
                 raise
-        time.sleep(POLL_SECONDS)  # Ray gives a name back when it has noticed that its actor is gone
+        time.sleep(POLL_SECONDS)  # Ray frees a name once it has noticed that its actor is gone
 
 
-def _make_room(ray: Any, name: str) -> bool:
-    """End the actor of this name unless its study runs; whether it has gone, or soon will."""
+def _remove_ended(ray: Any, name: str) -> bool:
+    """Remove the actor of this name unless its study runs; False if it stays."""
     try:
         actor = ray.get_actor(name, namespace=NAMESPACE)
         if not ray.get(actor.has_ended.remote(), timeout=30):
@@ -113,7 +114,7 @@ def _make_room(ray: Any, name: str) -> bool:
 
 
 def leave(ray: Any, actor: Any) -> None:
-    """Wait until a detached study has begun: what is wrong with it is better said before its driver leaves."""
+    """Wait until a detached study has begun, so that its driver raises what is wrong with it."""
     outcome = actor.outcome.remote()
     while not ray.wait([outcome], timeout=POLL_SECONDS)[0]:
         if ray.get(actor.status.remote()) is not None:
@@ -129,8 +130,8 @@ def attach(name: str, address: str, watch: Callable[[Status], object] | None = N
         address: "auto" or HOST:PORT of the cluster that it runs on.
         watch: called with a `Status` several times a second.
     Raises:
-        RayboError: no such study runs there (if it has ended, the message says where its journal is); or what ended it
-            early.
+        RayboError: no such study runs there, and the message says where its journal is if it has ended; or what ended
+            it early.
     """
     with ray_for_study(address, None) as ray:
         actor, plan = _find(ray, name)
@@ -140,12 +141,12 @@ def attach(name: str, address: str, watch: Callable[[Status], object] | None = N
             ended = _ended(plan.path)
             if ended.study is None or not ended.study.ended:
                 raise
-            return ended  # its process goes soon after its end
+            return ended  # its process ends soon after the study
     return _ended(plan.path)
 
 
 def stop(name: str, address: str) -> Ended:
-    """End a detached study: what is running is stopped and recorded. Raises the same errors as `attach`."""
+    """End a detached study: trials that run are stopped and recorded. Raises the errors that `attach` raises."""
     with ray_for_study(address, None) as ray:
         actor, plan = _find(ray, name)
         _stop(ray, actor, actor.outcome.remote())
@@ -156,11 +157,11 @@ def stop(name: str, address: str) -> Ended:
 def _find(ray: Any, name: str) -> tuple[Any, Plan]:
     try:
         actor = ray.get_actor(name, namespace=NAMESPACE)
-        return actor, cast("Plan", ray.get(actor.what.remote(), timeout=30))
+        return actor, cast("Plan", ray.get(actor.get_plan.remote(), timeout=30))
     except ray.exceptions.GetTimeoutError:
         raise RayError(f"the study {name} does not answer; try again, or end it by stopping its process") from None
     except (ValueError, ray.exceptions.RayActorError):
-        names = [a["name"] for a in ray.util.list_named_actors(all_namespaces=True) if a["namespace"] == NAMESPACE]
+        names = study_names(ray)
         running = f"available: {', '.join(sorted(names))}" if names else "no study is"
         raise RayError(
             f"no detached study named {name} is running on this cluster ({running}); {_where(name)}"
@@ -168,7 +169,7 @@ def _find(ray: Any, name: str) -> tuple[Any, Plan]:
 
 
 def _where(name: str) -> str:
-    """Where the journal of a study is that does not run, or no longer, and which command shows it."""
+    """Say where the journal of a study that does not run is, and which command shows it."""
     path = Path(f"{name}.db")
     if journal.exists(path):
         return f"its journal is {path.absolute()}: `raybo show {quote(str(path))}` shows it"
@@ -183,14 +184,14 @@ def _ended(path: Path) -> Ended:
 
 
 def _wait(ray: Any, actor: Any, outcome: Any, show: _Show) -> None:
-    """Until the study has ended; raises what ended it early."""
-    pulse = Pulse(ray)
+    """Wait until the study has ended. Raises what ended it early."""
+    liveness = Liveness(ray)
     try:
         done: list[Any] = []
         while not done:
             done, _ = ray.wait([outcome], timeout=POLL_SECONDS)
             if not done:
-                pulse.feel()
+                liveness.check()
             show(actor)
         ray.get(outcome)
     except ray.exceptions.RayTaskError as error:
@@ -204,25 +205,25 @@ def _wait(ray: Any, actor: Any, outcome: Any, show: _Show) -> None:
 
 
 class _Show:
-    """Passes the status on to whoever watches, and each thing that happened to a trial once."""
+    """Passes the status to whoever watches, and each note once."""
 
     def __init__(self, ray: Any, watch: Callable[[Status], object] | None, after: int) -> None:
-        self.ray, self.watch, self.after, self.heard = ray, watch, after, 0
+        self.ray, self.watch, self.after, self.lines_seen = ray, watch, after, 0
 
     def __call__(self, actor: Any) -> None:
         if self.watch is None:
             return
         try:
-            status = cast("Status | None", self.ray.get(actor.status.remote(self.after, self.heard), timeout=5))
+            status = cast("Status | None", self.ray.get(actor.status.remote(self.after, self.lines_seen), timeout=5))
         except self.ray.exceptions.RayError:
-            return  # it is lost, restarts, or is too busy to answer: the next call will say
+            return  # it is lost, restarts, or is too busy to answer: the next call may get one
         if status is not None:
-            self.after, self.heard = status.last_event, status.lines
+            self.after, self.lines_seen = status.last_event, status.lines
             self.watch(status)
 
 
 def _stop(ray: Any, actor: Any, outcome: Any) -> None:
-    """Let the study record what it stops. A second Ctrl-C ends the wait; the journal is whole in any case."""
+    """Have the study stop and record its trials. A second Ctrl-C ends the wait; the journal is whole in any case."""
     actor.stop.remote()
     give_up = time.monotonic() + STOP_SECONDS
     try:

@@ -20,12 +20,12 @@ from rich.text import Text
 from raybo.common.terminal import without_colours
 
 if TYPE_CHECKING:
-    from raybo.engine.plan import Status
+    from raybo.engine.status import Status
 
 Watch: TypeAlias = Callable[["Status"], object]
 
-REPORTING = 4  # trials whose last value is shown while they run
-LINE_SECONDS = 5.0  # between plain lines, unless the best has improved
+REPORTING = 4  # the last values of so many running trials are shown
+LINE_SECONDS = 5.0  # between two plain lines, unless the best has improved
 
 
 class Display:
@@ -49,7 +49,7 @@ class Display:
             self._live.stop()
 
     def __call__(self, status: Status) -> None:
-        """Show a status, and what has happened to single trials since the last one."""
+        """Show a status, and the notes and lines since the last one."""
         if status.unprinted:
             self.console.print(Text(f"... {status.unprinted} lines printed by trials are left out", style="dim"))
         for trial, line in status.printed:
@@ -74,7 +74,7 @@ class Display:
 
 @contextlib.contextmanager
 def watching(watch: Watch | Literal[False] | None) -> Iterator[Watch | None]:
-    """What watches a study whose user gave this: `print` shows only news, None what suits where a person is looking."""
+    """Yield what watches a study: `print` shows only news; None chooses what suits a terminal, a notebook or a file."""
     if watch is False:
         yield None
     elif watch is print:
@@ -93,23 +93,23 @@ def watching(watch: Watch | Literal[False] | None) -> Iterator[Watch | None]:
 
 
 class Lines:
-    """Says a line whenever a status has news: another best, or a trial that has ended; and each thing to be noted."""
+    """Prints each note, and a line if a status has news: another best, or a trial that has ended."""
 
-    def __init__(self, say: Callable[[str], object]) -> None:
-        self._say = say
+    def __init__(self, print_line: Callable[[str], object]) -> None:
+        self._print = print_line
         self._last: tuple[object, ...] | None = None
 
     def __call__(self, status: Status) -> None:
-        """Say what is new."""
+        """Print what is new."""
         for note in status.notes:
-            self._say(note)
+            self._print(note)
         if status.facts != self._last:
             self._last = status.facts
-            self._say(str(status))
+            self._print(str(status))
 
 
 class NotebookLine:
-    """A status as one line under a notebook's cell, which is updated in place; what is to be noted stays above it."""
+    """A status as one line under a notebook's cell, updated in place; notes stay above it."""
 
     def __init__(self) -> None:
         self._shown: Any = None
@@ -120,7 +120,7 @@ class NotebookLine:
         from IPython.display import display
 
         for note in status.notes:
-            print(note)  # noqa: T201  # into the cell, as whatever a user prints
+            print(note)  # noqa: T201  # into the cell, as a user's own prints
         if str(status) == self._text:
             return
         self._text = str(status)
@@ -138,7 +138,7 @@ class NotebookLine:
 
 
 def _in_notebook() -> bool:
-    """Whether this process is the kernel of a notebook."""
+    """True if this process is the kernel of a notebook."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return hasattr(shell, "kernel")
 
@@ -169,7 +169,7 @@ def _panel(status: Status) -> Group:
 
 
 def _curves(status: Status) -> list[Text]:
-    """The trials that report, with how far they are, and what pruning has saved; nothing where none reports."""
+    """Return lines on the trials that report and on what pruning has saved; none if no trial reports."""
     parts = [
         f"trial {number}: {value:.5g} at {step}{'' if status.steps is None else f'/{status.steps}'}"
         for number, step, value in status.reporting[:REPORTING]

@@ -1,4 +1,4 @@
-"""Directories that last as long as a study or an attempt: closed to other users, and if it is killed, removed later.
+"""Directories that last as long as a study or an attempt: closed to other users, and removed later if it is killed.
 
 Each holds a file that its owner keeps locked. The system releases the lock when the owner dies, however it dies, and
 this shows in every process namespace: a directory whose lock can be taken has no owner any more. A worker that begins
@@ -20,18 +20,18 @@ from pathlib import Path
 
 from raybo.common.errors import RayError
 
-TEMPORARY = "/tmp"  # whatever TMPDIR says: Ray's sockets need a short path
+TEMPORARY = "/tmp"  # not TMPDIR, as Ray's sockets need a short path
 LOCK = ".raybo-in-use"
-MADE = re.compile(r"raybo-[0-9]+-[a-z0-9_]{8}")  # names that are given here
-RAY = "ray"  # what a local Ray has of one
+MADE = re.compile(r"raybo-[0-9]+-[a-z0-9_]{8}")  # the names of these directories
+RAY = "ray"  # the part of one that a local Ray uses
 
 
 @contextlib.contextmanager
 def private_directory() -> Iterator[Path]:
-    """A new directory that only this user may enter; gone afterwards. What was left by those killed goes first.
+    """Yield a new directory that only this user may enter. Those that killed processes have left are removed first.
 
     Raises:
-        RayError: none can be made.
+        RayError: it cannot be made.
     """
     directory = None
     try:
@@ -50,7 +50,7 @@ def private_directory() -> Iterator[Path]:
 
 
 def remove_leftovers(temporary: str) -> None:
-    """Remove those of these directories that are this user's and whose owner is dead, in a directory."""
+    """Remove such directories of this user whose owner is dead."""
     with os.scandir(temporary) as found:
         names = [entry.name for entry in found if entry.name.startswith("raybo-")]
     for name in names:
@@ -81,24 +81,24 @@ def _remove_if_dead(directory: Path) -> None:
 
 
 def _is_hollow(directory: Path) -> bool:
-    """Whether it was made anew by a worker that began as its Ray ended: directories of Ray's, and no file in any."""
+    """True if a worker that began as its Ray ended has made it: it holds directories of Ray's, and no file."""
     if MADE.fullmatch(directory.name) is None or os.listdir(directory) != [RAY]:
         return False
     return all(Path(place, name).is_symlink() for place, _, names in os.walk(directory) for name in names)
 
 
 def _locked(directory: Path) -> int:
-    """A descriptor of the directory's lock, held; the file has its name only once it is locked."""
-    scratch = directory / f"{LOCK}-new"
-    lock = os.open(scratch, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    """Return a locked descriptor of the directory's lock; the file gets its name once it is locked."""
+    unnamed = directory / f"{LOCK}-new"
+    lock = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    scratch.rename(directory / LOCK)
+    unnamed.rename(directory / LOCK)
     return lock
 
 
 def _empty(directory: Path) -> None:
-    """Remove a directory whose lock is held, the lock last: what is cut short is taken up by the next study."""
-    with contextlib.suppress(OSError):  # what dies with Ray may still write there: the next study removes the rest
+    """Remove a directory whose lock is held, the lock last, so that the next study can finish a removal."""
+    with contextlib.suppress(OSError):  # dying processes of Ray may still write there: the next study removes the rest
         for entry in list(os.scandir(directory)):
             if entry.is_dir(follow_symlinks=False):
                 shutil.rmtree(entry.path, ignore_errors=True)

@@ -88,7 +88,7 @@ def _measured_by(experiment: Experiment, metrics: Sequence[int]) -> Experiment:
 
 
 def pairwise(experiment: Experiment) -> list[Claim]:
-    """What a user wants to know of methods on their own job: whether each is better than those named before it."""
+    """Return a user's claims on their own job: each method is better than those named before it."""
     names = [entry.name for entry in experiment.entries]
     what: Measure = "final_hypervolume" if experiment.curve == "hypervolume" else "final_value"
     return [

@@ -1,4 +1,4 @@
-"""What a method recommends on the way, evaluated apart from its trials and not charged to its budget.
+"""Held-out values: a method's recommendations along the way, evaluated beside its trials and outside its budget.
 
 The best of many noisy values is too good to be true, and the more of them the better. So what a method would hand over
 is evaluated again, on other seeds or without noise: the point that it recommends, where it has one (the centre of a
@@ -26,7 +26,8 @@ from raybo.engine.ray.resources import resources_of
 from raybo.engine.trial.task import run_trial
 from raybo.experiments.plan import HeldOut
 from raybo.job.objective import Objective
-from raybo.record.events import State, Trial
+from raybo.record.events import State
+from raybo.record.trial import Trial
 from raybo.space import Array
 from raybo.study.study import Study
 
@@ -38,7 +39,7 @@ class Evaluated:
     Attributes:
         plan: what was asked for, as JSON.
         trials: the number of the trial from which on each recommendation stands.
-        values: their held-out values; None where the evaluation failed.
+        values: their held-out values; None if the evaluation failed.
         last: the last one's, under its own settings.
     """
 
@@ -49,7 +50,7 @@ class Evaluated:
 
 
 def recommendations(study: Study) -> list[tuple[int, dict[str, Any]]]:
-    """What the method would hand over, and from which trial on, in order."""
+    """Return the method's recommendations in order, each with the trial from which on it stands."""
     best: Trial | None = None
     points = [(trial.number, study.method.recommendation(trial.tags)) for trial in study.trials]
     found = [(number, study.space.decode(x[None, :])[0]) for number, x in points if x is not None]
@@ -93,7 +94,7 @@ def evaluate(
 
 
 def read(study: Study) -> Evaluated:
-    """What was kept of a run.
+    """Read the held-out values of a run.
 
     Raises:
         JournalError: there is nothing, or it cannot be read.

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import raybo
-from raybo.engine.driver import describe
-from raybo.engine.study.judging import finished, verdicts_owed
-from raybo.engine.study.lifecycle import Occurrence
+from raybo.engine.description import searcher_for
+from raybo.engine.lifecycle import Occurrence
+from raybo.engine.study.verdicts import missing_verdicts, with_value
 from raybo.engine.trial.checkpoints import Checkpoints
-from raybo.engine.trial.reports import Answer, Course, TrialReports
+from raybo.engine.trial.report_sender import Answer, AttemptInfo, ReportSender
 from raybo.engine.trial.task import run_trial
 from raybo.job.objective import Objective
 from raybo.journal import Journal
 from raybo.journal.beside import CHECKPOINTS, trial_directory
-from raybo.record.events import COUNTED, Data, Event, Kind, State
+from raybo.record.events import COUNTED, KINDS, Event, EventData, Kind, Reported, Resumed, Retried, State
 from raybo.schedulers import Verdict
 from raybo.schedulers.rule import JOB, broken_by, event_of
 from raybo.searcher import Searcher
@@ -50,18 +51,18 @@ def tune_here(
     """
     with contextlib.closing(Journal(storage)) as journal:
         rule = (scheduler, scheduler_options or {})
-        description, searcher = describe(objective, method, seed, options, journal.description, rule)
-        journal.begin(description)
+        searcher = searcher_for(objective, method, seed, options, journal.description, rule)
+        journal.begin(searcher.description)
         for event in journal.events:
             searcher.apply(event)
         new: list[Event] = []  # a result is committed with the proposal that follows it
         if searcher.history.planned != trials:
             new.append(searcher.plan(trials))
-        new += map(searcher.apply, verdicts_owed(searcher, journal.events))
+        new += map(searcher.apply, missing_verdicts(searcher, journal.events))
         for trial in searcher.trials:
             if trial.state is State.PENDING:
-                reason: Data = {"reason": "the study was interrupted", "losses": 0, "attempt": trial.attempt + 1}
-                new.append(searcher.apply(Event(Kind.RETRIED, trial.number, reason)))
+                again = Retried(trial.number, reason="the study was interrupted", losses=0, attempt=trial.attempt + 1)
+                new.append(searcher.apply(again))
         while True:
             number = _next(searcher, trials, new)
             if number is None:
@@ -82,8 +83,8 @@ def _next(searcher: Searcher, trials: int, new: list[Event]) -> int | None:
     promoted = None if searcher.rule is None else searcher.rule.promoted(searcher.history)
     if promoted is not None:
         trial = searcher.trials[promoted]
-        data: Data = {"step": trial.step, "seen": searcher.ledger.last_event, "attempt": trial.attempt + 1}
-        new.append(searcher.apply(Event(Kind.RESUMED, promoted, data)))
+        data: EventData = {"step": trial.step, "seen": searcher.ledger.last_event, "attempt": trial.attempt + 1}
+        new.append(searcher.apply(Resumed.of(promoted, data)))
         return promoted
     if searcher.ledger.count(*COUNTED, State.PAUSED) >= trials:
         return None
@@ -96,27 +97,26 @@ def _run(objective: Objective, searcher: Searcher, number: int, storage: Path, j
     trial = searcher.trials[number]
     ending: list[Event] = []
     step, said = searcher.history.records[number].checkpoint or 0, trial.details.get("metrics", {})
-    course = Course(searcher.steps, True, 1, trial.checkpoint, step, said, searcher.history.judged_metric)
+    info = AttemptInfo(searcher.steps, True, 1, trial.checkpoint, step, said, searcher.history.judged_metric)
     checkpoints = Checkpoints(trial_directory(storage, number) / CHECKPOINTS, trial.attempt, trial.checkpoint)
 
-    def hear(batch: list[Data]) -> Answer:
-        """As `Judging.hear`, of one step at a time, as the trial waits at each."""
-        told: list[Event] = []
+    def answer(batch: list[EventData]) -> Answer:
+        """As `Judge.receive`, of one step at a time, as the trial waits at each."""
+        reports: list[Reported] = []
         for data in batch:
             record = searcher.history.records[number]
             is_known = data["step"] <= record.step
-            reported: Data = {**data, "attempt": trial.attempt, **({"repeated": True} if is_known else {})}
-            told.append(searcher.apply(Event(Kind.REPORTED, number, reported)))
-            verdict, rule = broken_by(told[-1], searcher.goals), JOB
+            reported: EventData = {**data, "attempt": trial.attempt, **({"repeated": True} if is_known else {})}
+            reports.append(searcher.apply(Reported.of(number, reported)))
+            verdict, rule = broken_by(reports[-1], searcher.goals), JOB
             if searcher.rule is not None and not is_known and not verdict.prune:
                 verdict, rule = searcher.rule.judge(searcher.history, number), searcher.rule.name
             if verdict.action != "go":
-                event = event_of(verdict, rule, number, data["step"], told[-1].number)
-                more: Data = {**event.data, "seconds": data["seconds"], "attempt": trial.attempt}
-                ending.append(searcher.apply(Event(event.kind, number, more)))
-                journal.append(told + ending)
+                event = event_of(verdict, rule, number, data["step"], reports[-1].number)
+                ending.append(searcher.apply(replace(event, seconds=data["seconds"], attempt=trial.attempt)))
+                journal.append([*reports, *ending])
                 return Answer(verdict.action, verdict.why)
-        journal.append(told)
+        journal.append(reports)
         return Answer(waits_at=1)
 
     occurrence, data = run_trial(
@@ -127,20 +127,20 @@ def _run(objective: Objective, searcher: Searcher, number: int, storage: Path, j
         max(1, int(objective.num_cpus)),
         searcher.context,
         None,
-        partial(TrialReports, course, hear, checkpoints),
+        partial(ReportSender, info, answer, checkpoints),
     )
     if ending:
         return []
     if occurrence is Occurrence.RETURNED:
-        kind, data = Kind.TOLD, finished(searcher.trials[number], data, searcher.ledger.goal, objective.value)
+        kind, data = Kind.TOLD, with_value(searcher.trials[number], data, searcher.ledger.goal, objective.value)
     else:
         kind = Kind.PRUNED if occurrence is Occurrence.LEFT else Kind.FAILED
         data = {"rule": JOB, **data} if occurrence is Occurrence.LEFT else data
-    return [searcher.apply(Event(kind, number, {**data, "attempt": trial.attempt}))]
+    return [searcher.apply(KINDS[kind].of(number, {**data, "attempt": trial.attempt}))]
 
 
 def _end_paused(searcher: Searcher) -> list[Event]:
-    """Those that still wait at the end of the study go on no more."""
+    """Prune the trials that are still paused at the end of the study."""
     verdict = Verdict("prune", "the study ended before it was its turn")
     return [
         searcher.apply(event_of(verdict, "study", trial.number, trial.step, searcher.ledger.last_event))

@@ -1,4 +1,4 @@
-"""What is measured of a run: curves over its evaluations, and single numbers."""
+"""Measures of a run: curves over its evaluations, and single numbers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from raybo.experiments.held_out import held_out_curve, read
 from raybo.experiments.model_error import kept_model_errors
 from raybo.experiments.plan import Curve, Measure, Problem
 from raybo.experiments.run import Run
-from raybo.record.events import COUNTED, Kind, State, Trial
+from raybo.record.events import COUNTED, Kind, State
 from raybo.record.pareto import hypervolume, non_dominated
+from raybo.record.trial import Trial
 from raybo.space import Array
 from raybo.study.study import Study
 
@@ -62,7 +63,7 @@ def by_budget(study: Study) -> list[list[Trial]]:
 
 
 def value_of(trial: Trial, metric: str | None) -> float:
-    """A trial's value, or another metric that it returned; NaN where it has none."""
+    """Return a trial's value, or another metric that it returned; NaN if it has none."""
     value = trial.value
     if metric is not None and value is not None:
         value = trial.details["metrics"][metric]
@@ -70,7 +71,7 @@ def value_of(trial: Trial, metric: str | None) -> float:
 
 
 def optimum(problem: Problem, studies: Mapping[Run, Study]) -> float:
-    """The problem's optimum, or the best value of any run where it is not known; NaN where no run has one."""
+    """Return the problem's optimum, or if it is unknown the best value of any run; NaN if no run has one."""
     if problem.optimum is not None:
         return problem.optimum
     found = _with_results(problem, studies)
@@ -80,7 +81,7 @@ def optimum(problem: Problem, studies: Mapping[Run, Study]) -> float:
 
 
 def floor(problem: Problem, studies: Mapping[Run, Study]) -> float:
-    """The worst value that any run has seen, which a run without a result counts as; NaN where no run has one."""
+    """Return the worst value that any run has seen, which a run without a result counts as; NaN if no run has one."""
     if not (found := _with_results(problem, studies)):
         return math.nan
     seen = [
@@ -97,7 +98,7 @@ def _with_results(problem: Problem, studies: Mapping[Run, Study]) -> list[Study]
 def worst_seen(problem: Problem, studies: Mapping[Run, Study]) -> Mapping[str, float]:
     """The worst of each metric that a feasible trial of any run has shown: above it the volume of all of them counts.
 
-    Empty where no run has a feasible trial.
+    Empty if no run has a feasible trial.
     """
     found = [study for run, study in studies.items() if run.problem == problem and study.front]
     goals = next(study.goals for run, study in studies.items() if run.problem == problem)
@@ -110,7 +111,7 @@ def worst_seen(problem: Problem, studies: Mapping[Run, Study]) -> Mapping[str, f
 
 
 def hypervolumes(study: Study, reference: Mapping[str, float]) -> Array:  # (n,)
-    """What the front dominates after each evaluation, above a reference; 0 where that is empty."""
+    """Return the front's hypervolume after each evaluation, above a reference; 0 while the front is empty."""
     goals, slots = study.goals, by_budget(study)
     if not reference:
         return np.zeros(len(slots))
@@ -169,7 +170,7 @@ def measure(
 
     `processor_seconds` is what all its suggestions took of a processor; trials are not counted. It leaves out the
     waiting, and still varies with what shares the caches and cores: the same computations took 0.75 to 1.42 times as
-    long on another day. NaN where a journal of 0.1 does not hold it.
+    long on another day. NaN if a journal of 0.1 does not hold it.
     """
     if kind == "final_hypervolume":
         return float(hypervolumes(study, reference or {})[-1])
@@ -208,7 +209,7 @@ def measure(
 def accumulated_inexactness(study: Study) -> Array:  # (T,)
     """M_t, the sum over the steps of 1 less the share of the acquisition's maximum that the solver reached.
 
-    Steps at which it was not measured are interpolated linearly; NaN where it never was. Kim, Liu, Chen (2025),
+    Steps at which it was not measured are interpolated linearly; NaN if it never was. Kim, Liu, Chen (2025),
     section 3; what is measured is one realisation of what the theory bounds.
     """
     shares = [study.method.share_reached(trial.tags) for trial in study.trials]

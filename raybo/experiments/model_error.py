@@ -1,4 +1,4 @@
-"""How far a run's model is from the objective: the squared error of the posterior mean on a grid, after each trial.
+"""The error of a run's model: the squared error of the posterior mean on a grid, after each trial.
 
 The model is the one that the methods of unknown hyperparameters share, `surrogate.uhe_model`, with the hyperparameters
 that the next proposal was made with, as the method reads them from its tags, and otherwise the last ones; the most
@@ -25,7 +25,7 @@ POINTS = 2_500  # of the grid, about; the objective is evaluated at each
 
 
 def keep_model_errors(study: Study, objective: Objective, before: Callable[[], None] = lambda: None) -> None:
-    """Compute a complete run's errors, unless that is done, and keep them; `before` is called where it is not done."""
+    """Compute a complete run's errors and write them, unless that is done; if it is not, `before` is called first."""
     assert study.path is not None
     file = study.path.with_suffix(".model-error.json")
     if file.exists() and len(json.loads(file.read_text(encoding="utf-8"))) == len(study.trials):
@@ -35,7 +35,7 @@ def keep_model_errors(study: Study, objective: Objective, before: Callable[[], N
 
 
 def kept_model_errors(study: Study) -> Array:  # (n,)
-    """What was kept of a run.
+    """Read the model errors of a run.
 
     Raises:
         JournalError: there is nothing, or it cannot be read.

@@ -22,9 +22,11 @@ from raybo.space import Array
 from raybo.study.study import Study
 
 FIGURE, PAGE = "figure.png", "README.md"
-BY_MEDIAN = "simple_regret", "model_error"  # where one run that stays far off would be all that a mean shows
-TITLE_CHARACTERS = 46  # of a line, a panel
-LINE, LETTER, HANDLE = 0.22, 0.078, 0.65  # inches of a legend, below the panels, where it covers no curve
+BY_MEDIAN = "simple_regret", "model_error"  # their mean would show a single run that stays far off, and little else
+TITLE_CHARACTERS = 46  # of a title's line, for each panel beside another
+LINE = 0.22  # height of a line of the legend, in inches
+LETTER = 0.078  # width of a letter of the legend, in inches
+HANDLE = 0.65  # width of the line beside a name in the legend, in inches
 AXIS: dict[Curve, str] = {
     "best_value": "best value so far",
     "hypervolume": "hypervolume of the front",
@@ -50,7 +52,7 @@ def write(experiment: Experiment, studies: Mapping[Run, Study], directory: Path)
 
 
 def matplotlib_figure() -> Any:
-    """matplotlib's `Figure`; MissingExtra where it is not installed."""
+    """Return matplotlib's `Figure`; MissingExtra if it is not installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -59,7 +61,7 @@ def matplotlib_figure() -> Any:
 
 
 def write_page(experiment: Experiment, directory: Path) -> Path:
-    """Write the page of a directory's runs, and why some claims do not hold, where that lies beside them."""
+    """Write the page of a directory's runs, with the reasons beside them for which some claims do not hold."""
     write_file(directory / PAGE, page(experiment, read_rows(directory), read_reasons(directory)))
     return directory / PAGE
 
@@ -129,7 +131,7 @@ def _with_palette(figure: Any) -> bytes:
 
 
 def _spans_decades(panel: Any) -> bool:
-    """Whether what is drawn is positive and its largest value ten times its smallest, or more."""
+    """True if all that is drawn is positive, and the largest value is ten times the smallest or more."""
     heights = np.concatenate([line.get_ydata() for line in panel.lines] or [np.ones(1)])
     return bool(heights.min() > 0.0 and heights.max() >= 10.0 * heights.min())
 
@@ -162,6 +164,6 @@ def _draw_cost(panel: Any, place: int, seconds: Mapping[int, float], name: str) 
 
 
 def runs_in_words(rows: Sequence[Row]) -> str:
-    """How many runs each method has on each problem."""
+    """Say how many runs each method has on each problem."""
     counts = Counter((row.problem, row.method) for row in rows).values()
     return f"{max(counts)} runs" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)} runs"

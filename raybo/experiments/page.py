@@ -50,13 +50,13 @@ def page(experiment: Experiment, rows: Sequence[Row], reasons: str = "") -> str:
     lines = [f"# {experiment.title}", "", f"`{command} --repeats {repeats}`", ""]
     lines += ["![curves](figure.png)", "", *as_table(*table(experiment, rows))]
     lines += ["", " ".join(_notes(experiment, rows))]
-    told = [verdict for verdict in verdicts if verdict.repeats >= FEWEST]
-    if told:
+    tested_verdicts = [verdict for verdict in verdicts if verdict.repeats >= FEWEST]
+    if tested_verdicts:
         heading = ["claim", "problem", "pairs", "claimed better", "the other", "difference", "p", "verdict"]
-        is_of_costs = any(verdict.claim.measure == "processor_seconds" for verdict in told)
+        is_of_costs = any(verdict.claim.measure == "processor_seconds" for verdict in tested_verdicts)
         how = f"{HOW} {COSTS}" if is_of_costs else HOW
-        lines += ["", "## Claims", "", *as_table(heading, [_verdict(verdict) for verdict in told]), "", how]
-    if few := len(verdicts) - len(told):
+        lines += ["", "## Claims", "", *as_table(heading, [_verdict(verdict) for verdict in tested_verdicts]), "", how]
+    if few := len(verdicts) - len(tested_verdicts):
         lines += ["", f"Not judged, with fewer than {FEWEST} pairs of runs: {few} of {len(verdicts)} claims."]
     lines += ["", "## Why some claims do not hold", "", reasons] if reasons else []
     lines += ["", "## What was run", "", *_problems(experiment), "", *_methods(experiment, rows)]

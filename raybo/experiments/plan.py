@@ -1,4 +1,4 @@
-"""What is compared: problems, methods, repeats and claims, as plain data. A paper's figure is one `Experiment`."""
+"""Plans of comparisons: problems, methods, repeats and claims, as plain data. A paper's figure is one `Experiment`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Curve = Literal[
 
 @dataclass(frozen=True)
 class HeldOut:
-    """How what a method recommends is evaluated apart from its trials, which noise and choice make look too good.
+    """The evaluation of recommendations apart from the trials, which noise and selection make look too good.
 
     Attributes:
         settings: the objective's keyword parameters for it: fresh seeds and more episodes, say, or no noise.
@@ -65,14 +65,14 @@ class Problem:
         target: FILE or FILE:NAME of the objective, relative to the experiment's root.
         trials: evaluations per run.
         initial: how many of them are the initial design, which cumulative regret leaves out.
-        optimum: the best possible value, in the objective's own sign; None where it is not known, and then the best
+        optimum: the best possible value, in the objective's own sign; None if it is not known, and then the best
             value of any run stands for it.
         settings: the objective's keyword parameters.
         seeded: the keyword parameter that is the run's seed; None for none.
         metric: what values and regret are of, among the metrics that a trial returns: what it expects over contexts,
             say; None for what is tuned. It has the mode of what is tuned.
-        held_out: how recommendations are evaluated, beside the budget; None where the trials' values are what counts.
-        found_within: the simple regret below which the optimum counts as found; None where nobody asks.
+        held_out: how recommendations are evaluated, beside the budget; None if the trials' values are what counts.
+        found_within: the simple regret below which the optimum counts as found; None if nobody asks.
         model_error: whether the surrogate is compared with the objective after each trial; see `model_error`.
     """
 
@@ -116,7 +116,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Claim:
-    """That `better` does at most `factor` times what `worse` does, on a measure for which less is better.
+    """A claim: `better` has at most `factor` times the measure of `worse`, for a measure of which less is better.
 
     Judged problem by problem over the repeats, paired by seed, see `verdicts`.
 
@@ -205,7 +205,7 @@ class Experiment:
 
     @property
     def is_held_out(self) -> bool:
-        """Whether recommendations are evaluated apart from the trials."""
+        """True if recommendations are evaluated apart from the trials."""
         return self.problems[0].held_out is not None
 
 

@@ -1,4 +1,4 @@
-"""What was measured of an experiment's runs: a row each, written to `runs.csv` and read back from it.
+"""The measures of an experiment's runs: a row each, written to `runs.csv` and read back from it.
 
 Tables, verdicts and pages are made of these rows alone, so that whoever has the file can make them again.
 """
@@ -65,7 +65,7 @@ class Row:
 
 
 def columns(experiment: Experiment) -> dict[Measure, str]:
-    """What is measured of an experiment's runs, with the headings of its table."""
+    """Return the measures of an experiment's runs, with the headings of its table."""
     if experiment.is_held_out:
         return HELD_OUT_MEASURES
     if experiment.curve == "hypervolume":
@@ -83,7 +83,7 @@ def columns(experiment: Experiment) -> dict[Measure, str]:
 
 
 def measured(experiment: Experiment, studies: Mapping[Run, Study]) -> list[Row]:
-    """A row for each run, by problem, entry and seed."""
+    """Return a row for each run, by problem, entry and seed."""
     kinds = columns(experiment)
     rows = []
     for problem in experiment.problems:
@@ -103,7 +103,7 @@ def measured(experiment: Experiment, studies: Mapping[Run, Study]) -> list[Row]:
 def against(
     experiment: Experiment, problem: Problem, studies: Mapping[Run, Study]
 ) -> tuple[float, Mapping[str, float], float]:
-    """What a problem's runs are measured against: the optimum, or the reference of volumes; and the worst value."""
+    """Return what a problem's runs are measured against: the optimum, or the reference point; and the worst value."""
     if experiment.curve == "hypervolume":
         return math.nan, worst_seen(problem, studies), math.nan
     return optimum(problem, studies), {}, floor(problem, studies)
@@ -124,7 +124,7 @@ def write_rows(rows: Sequence[Row], directory: Path) -> Path:
 
 
 def read_rows(directory: Path) -> list[Row]:
-    """The rows of the directory's file.
+    """Return the rows of the directory's file.
 
     Raises:
         JournalError: there is none, or it cannot be read.
@@ -147,13 +147,13 @@ def read_rows(directory: Path) -> list[Row]:
 
 
 def read_reasons(directory: Path) -> str:
-    """Why some of the claims do not hold, as somebody wrote it down beside the runs; empty where nobody did."""
+    """Read the reasons for which some claims do not hold, written by hand beside the runs; empty if there are none."""
     file = directory / REASONS
     return file.read_text(encoding="utf-8").strip() if file.exists() else ""
 
 
 def of(rows: Sequence[Row], problem: str, method: str, kind: Measure) -> dict[int, float]:
-    """One measure of a problem's and an entry's runs by seed, as far as it is known."""
+    """Return one measure of a problem's and an entry's runs by seed, as far as it is known."""
     return {
         row.seed: row.numbers[kind]
         for row in rows

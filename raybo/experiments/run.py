@@ -19,15 +19,14 @@ from typing import cast
 
 import raybo
 from raybo.common.errors import JournalError
-from raybo.engine.driver import describe
+from raybo.engine.description import searcher_for
 from raybo.experiments.held_out import evaluate
 from raybo.experiments.here import tune_here
 from raybo.experiments.model_error import keep_model_errors
 from raybo.experiments.plan import Entry, Experiment, Problem
 from raybo.job.loading import load_objective
 from raybo.job.objective import Objective
-from raybo.journal import Description
-from raybo.journal.clean import clean_json
+from raybo.journal.clean import clean_description
 from raybo.record.events import COUNTED
 from raybo.study.study import Study
 
@@ -153,14 +152,14 @@ def _tuned(run: Run, objective: Objective, stop_if_asked: Callable[..., None], h
 
 
 def _require_same(run: Run, objective: Objective, study: Study) -> None:
-    """JournalError where what is kept is a run of something else, or a longer one: it would be shown as it is.
+    """JournalError if what is kept is a run of something else, or a longer one: it would be shown as it is.
 
     Under a scheduler a run may take more steps than its budget, as trials that wait are still finished.
     """
     entry, earlier = run.entry, study.description
     rule = (entry.scheduler, entry.scheduler_options or {})
-    now, _ = describe(objective, entry.method, run.seed, entry.options_for(run.problem), earlier, rule)
-    if different := earlier.differences(Description(**clean_json(now.to_json()))):
+    now = searcher_for(objective, entry.method, run.seed, entry.options_for(run.problem), earlier, rule)
+    if different := earlier.differences(clean_description(now.description)):
         raise JournalError(
             f"{run.path}: it holds a run of something else: {'; '.join(different)}; give the same settings, or another "
             "directory with --output"
@@ -210,7 +209,7 @@ def bound_objective(problem: Problem, root: Path) -> Objective:
 
 
 def trials_wanted(study: Study | None, budget: int) -> int | None:
-    """How many trials a run is to have in all, as far as is known; None where it is complete.
+    """Return how many trials a run is to have in all, as far as is known; None if it is complete.
 
     Where a scheduler ends trials early the budget is in steps, those of `budget` whole runs: what is saved buys further
     trials, until less than a whole run is left.
@@ -227,12 +226,12 @@ def trials_wanted(study: Study | None, budget: int) -> int | None:
 
 
 def _spends_steps(study: Study) -> bool:
-    """Whether the budget is in steps: a scheduler ends trials early."""
+    """True if the budget is in steps, as a scheduler ends trials early."""
     return study.steps is not None and study.description.scheduler is not None
 
 
 def is_complete(study: Study, trials: int) -> bool:
-    """Whether the run has spent its budget, of so many trials."""
+    """True if the run has spent its budget, of so many trials."""
     return trials_wanted(study, trials) is None
 
 

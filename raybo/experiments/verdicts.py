@@ -41,7 +41,7 @@ Word = Literal["holds", "does not hold", "undecided", "not judged"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a claim fared on one problem.
+    """The test of a claim on one problem.
 
     Attributes:
         claim, problem: what was claimed, and where.
@@ -67,12 +67,12 @@ class Verdict:
 
     @property
     def word(self) -> Word:
-        """What is to be said of it."""
+        """The verdict in words."""
         return word_of(self.corrected, self.side) if self.is_judged else "not judged"
 
 
 def word_of(p: float, side: int) -> Word:
-    """What is to be said of a claim that has been tested, by its corrected p-value and the side that it is for."""
+    """Return the verdict on a claim that has been tested, by its corrected p-value and the side that it favours."""
     if not p < LEVEL or side == 0:
         return "undecided"
     return "holds" if side > 0 else "does not hold"
@@ -107,7 +107,7 @@ def decidable(pairs: Sequence[int]) -> list[bool]:
 
 
 def pairs_needed(claims: int) -> int:
-    """How many pairs so many claims need each, so that any of them can be decided: six for one."""
+    """Return the pairs of runs that each of so many claims needs to be decidable: six for one."""
     return next(n for n in itertools.count(1) if claims * 2.0 ** (1 - n) < LEVEL)
 
 

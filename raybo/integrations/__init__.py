@@ -1,12 +1,14 @@
-"""Where raybo meets what people already use.
+"""Connections to what people already use.
 
 Ray Tune
     ray_tune        raybo as a search algorithm
     tune_points     configurations as Tune's users write them
-    tune_results    what Tune says of a trial's end
+    tune_results    a trial's steps and end as Tune reports them
+    tune_limit      how many trials may run
     tune_state      what a search saves
 scikit-learn
     sklearn         raybo as a search
+    sklearn_batches scikit-learn's parts of a search, batch by batch
     joblib_tasks    what scikit-learn runs in parallel, as Ray tasks
     sklearn_steps   estimators as jobs that report
 XGBoost
@@ -15,9 +17,12 @@ Ray jobs on a cluster
     jobs            a study as a job: submitted, followed, stopped, fetched
     dashboard       reaching the cluster
     package         which files of a directory go there
-    travel          how a journal goes there and back
+    transfer        how a journal goes there and back
 Exports
-    export          the available formats; CSV and JSON
+    export          the available formats, and keeping one up to date while a study runs
+    text_files      CSV and JSON
+    study_json      a study as JSON
+    stream          what is new of a study, for programs that follow it
     trial_terms     a trial in other programs' terms
     optuna_journal  for Optuna's viewers
     tensorboard     TensorBoard

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 from collections.abc import Iterator
 from typing import Any
 
 from raybo.common.errors import MissingExtra, RayError, install_command
-from raybo.engine.ray.auth_token import loader_of
+from raybo.engine.ray.auth_token import token_header
+from raybo.engine.ray.job_client import quieten_uploads
 
 ANSWER_SECONDS = (3.0, 10.0)  # to connect, and to be answered
 
@@ -26,7 +26,9 @@ def job_client(address: str) -> Any:
     if not address.startswith(("http://", "https://")):
         raise RayError(f"a cluster takes jobs at its dashboard's address, http://HOST:8265; got {address!r}")
     make = _installed()
-    headers = _token_header()
+    import ray  # not before it is known to be complete
+
+    headers = token_header(ray)
     _require_same_ray(address, headers)
     with translated(address), _environment({"RAY_API_SERVER_ADDRESS": address}):
         return make(address, headers=headers)
@@ -34,7 +36,7 @@ def job_client(address: str) -> Any:
 
 @contextlib.contextmanager
 def translated(address: str, remedy: str = "") -> Iterator[None]:
-    """What Ray's client raises, as one line."""
+    """Turn what Ray's client raises into one line."""
     import aiohttp
     import ray
 
@@ -44,8 +46,8 @@ def translated(address: str, remedy: str = "") -> Iterator[None]:
         raise
     except (RuntimeError, OSError, aiohttp.ClientError, ray.exceptions.RayError) as error:  # OSError: of requests too
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        told = lines[-1] if lines else type(error).__name__  # the last line of a remote traceback says what
-        raise RayError(f"the cluster at {address} refused or failed the request: {told}{remedy}") from error
+        reason = lines[-1] if lines else type(error).__name__  # the last line of a remote traceback says what
+        raise RayError(f"the cluster at {address} refused or failed the request: {reason}{remedy}") from error
 
 
 def _installed() -> Any:
@@ -56,13 +58,12 @@ def _installed() -> Any:
         raise MissingExtra(
             f"Ray's job client cannot be imported ({missing}); {install_command('cluster')}, which brings ray[default]"
         ) from missing
-    for name in ("dashboard.modules.dashboard_sdk", "dashboard.modules.job.sdk", "_private.runtime_env.packaging"):
-        logging.getLogger(f"ray.{name}").setLevel(logging.WARNING)  # they tell of every upload
+    quieten_uploads()
     return JobSubmissionClient
 
 
 def _require_same_ray(address: str, headers: dict[str, str]) -> None:
-    """Find out in seconds what is wrong: Ray's client itself waits for minutes where nobody answers."""
+    """Find out in seconds what is wrong: Ray's client itself waits for minutes if nobody answers."""
     import ray
     import requests
 
@@ -96,22 +97,6 @@ def _reason(error: BaseException) -> str:
     while (inner := error.__cause__ or error.__context__) is not None:
         error = inner
     return str(error) or type(error).__name__
-
-
-def _token_header() -> dict[str, str]:
-    """The header that carries this user's token; empty where there is none. Private to Ray.
-
-    Ray's client sends it by itself only where RAY_AUTH_MODE was set before Ray was imported.
-    """
-    import ray
-
-    loader = loader_of(ray)
-    if loader is None:
-        return {}
-    try:
-        return dict(loader.get_token_for_http_header(ignore_auth_mode=True))
-    except ray.exceptions.RayError as error:
-        raise RayError(str(error).partition(". ")[0]) from error
 
 
 @contextlib.contextmanager

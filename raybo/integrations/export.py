@@ -8,56 +8,64 @@
     mlflow        runs of an MLflow tracking store, given by its URI
 
 Each export brings its destination up to date with the study, so it may be called whenever something has happened.
+
+A further format for a program that follows a study is a `stream.Writer` in a module of its own, a function that returns
+a `stream.Stream` of it, and a line in `FORMATS`; tests/integrations/test_export_contract.py asks for a reader.
 """
 
 from __future__ import annotations
 
-import csv
 import importlib
-import io
-import json
 import logging
-import math
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, cast
 
 from raybo.common.arguments import a_name, truth
-from raybo.common.errors import MethodError, RayboError
-from raybo.common.files import STANDARD_OUTPUT, write_file
+from raybo.common.errors import MethodError, MissingExtra, RayboError, install_command
+from raybo.common.files import STANDARD_OUTPUT
 from raybo.common.messages import in_words, nearest, shown
+from raybo.integrations.stream import Exporter
 from raybo.journal import Tail, as_path, require_no_journal
-from raybo.journal.notes import read_notes
-from raybo.methods.best import EXPECTED
-from raybo.space import Opaque, object_to_json
-from raybo.study.columns import as_cell, columns_of, columns_of_reports
 from raybo.study.study import Study
-
-if TYPE_CHECKING:
-    from raybo.journal import Description
-    from raybo.record.events import Trial
 
 log = logging.getLogger("raybo")
 
-Exporter: TypeAlias = Callable[[Study], None]
 
-EXPORTS: dict[str, str] = {  # name: what makes an exporter for a destination; loaded when used
-    "csv": "raybo.integrations.export:csv_exporter",
-    "reports": "raybo.integrations.export:reports_exporter",
-    "json": "raybo.integrations.export:json_exporter",
-    "optuna": "raybo.integrations.optuna_journal:optuna_exporter",
-    "tensorboard": "raybo.integrations.tensorboard:tensorboard_exporter",
-    "mlflow": "raybo.integrations.mlflow:mlflow_exporter",
+@dataclass(frozen=True)
+class Format:
+    """A format of exports.
+
+    Attributes:
+        maker: "module:function" in this package, which returns an exporter to a destination; imported when it is used.
+        package: the package that it needs, if any; raybo's extra of the format's name installs it.
+        is_file: True if the destination is a file, which may be standard output.
+        is_csv: True if it may be raw.
+    """
+
+    maker: str
+    package: str = ""
+    is_file: bool = True
+    is_csv: bool = False
+
+
+FORMATS: dict[str, Format] = {
+    "csv": Format("text_files:csv_exporter", is_csv=True),
+    "reports": Format("text_files:reports_exporter", is_csv=True),
+    "json": Format("text_files:json_exporter"),
+    "optuna": Format("optuna_journal:optuna_exporter"),
+    "tensorboard": Format("tensorboard:tensorboard_exporter", "tensorboardX", is_file=False),
+    "mlflow": Format("mlflow:mlflow_exporter", "mlflow", is_file=False),
 }
 
 
 def exporter(to: str, destination: str, *, raw: bool = False) -> Exporter:
-    """What brings a destination up to date with a study.
+    """Return a function that brings a destination up to date with a study.
 
     Args:
-        to: one of `EXPORTS`.
+        to: one of `FORMATS`.
         destination: a file, or "-" for standard output; for "tensorboard" a directory, for "mlflow" a tracking URI.
         raw: leave a CSV's texts as they are, though a spreadsheet may take them for formulas: see `as_cell`.
     Raises:
@@ -65,26 +73,36 @@ def exporter(to: str, destination: str, *, raw: bool = False) -> Exporter:
         JournalError: the destination is a journal.
         MissingExtra: the package that it needs is not installed.
     """
-    if not isinstance(to, str) or to not in EXPORTS:
-        raise MethodError(f"there is no export to {shown(to)}{nearest(str(to), list(EXPORTS))}")
+    if not isinstance(to, str) or to not in FORMATS:
+        raise MethodError(f"there is no export to {shown(to)}{nearest(str(to), list(FORMATS))}")
+    form = FORMATS[to]
     a_name(destination, "destination")
-    if truth(raw, "raw") and to not in ("csv", "reports"):
+    if truth(raw, "raw") and not form.is_csv:
         raise MethodError(f"raw applies to csv and reports only, not to {to}; leave it out")
     require_no_journal(_file_of(destination))
-    if destination == STANDARD_OUTPUT and to in ("tensorboard", "mlflow"):
+    if destination == STANDARD_OUTPUT and not form.is_file:
         raise MethodError(f"an export to {to} cannot go to standard output; give a directory or a URI")
-    module, _, name = EXPORTS[to].partition(":")
-    make = getattr(importlib.import_module(module), name)
     try:
-        return cast(Exporter, make(destination, raw=raw) if raw else make(destination))
+        if form.package:
+            _require(form.package, to)
+        module, _, name = form.maker.partition(":")
+        make = cast("Callable[..., Exporter]", getattr(importlib.import_module(f"raybo.integrations.{module}"), name))
+        return make(destination, raw=raw) if raw else make(destination)
     except RayboError:
         raise
     except Exception as error:  # whatever another program's package raises about a destination
         raise MethodError(f"{to} cannot be written to {destination}: {in_words(error)}") from error
 
 
+def _require(package: str, to: str) -> None:
+    try:
+        importlib.import_module(package)
+    except ImportError:
+        raise MissingExtra(f"an export to {to} needs {package}: {install_command(to)}") from None
+
+
 def _file_of(destination: str) -> str:
-    """The file that a destination names, if it does, also as a store of MLflow's."""
+    """Return the file that a destination may name, also as a store of MLflow's."""
     return destination.removeprefix("sqlite:///")
 
 
@@ -107,7 +125,7 @@ class Recorder:
         self._export = exporter(to, destination)
         self._tail = Tail(self.journal)
         self._study: Study | None = None
-        self._times = 0  # that the journal was read from its beginning
+        self._times = 0  # how often the journal was read from its beginning
         self.destination = destination
         self._last = -1
         self._has_failed = False
@@ -115,7 +133,7 @@ class Recorder:
     def __call__(self, status: Any) -> None:
         """Bring it up to date with what is committed; does nothing if nothing has happened since.
 
-        A failure is reported once, in a warning, and does not affect the study.
+        The first failure is reported in a warning; failures do not affect the study.
         """
         if status.last_event == self._last:
             return
@@ -128,133 +146,9 @@ class Recorder:
             self._has_failed = True
 
     def _now(self) -> Study:
-        """The study with what has been committed until now; what was read before is not read again."""
+        """Return the study with what has been committed until now; only what is new is read."""
         events = self._tail.read()
         if self._study is None or self._times != self._tail.times:
             self._study, self._times = Study(self._tail.description, [], self.journal), self._tail.times
         self._study.extend(events)
         return self._study
-
-
-def csv_exporter(destination: str, *, raw: bool = False) -> Exporter:
-    """A file with a row per trial: number, state, value, seconds, attempt, reason, parameters, contexts, metrics.
-
-    With one metric and no context, also what a model expects of each finished trial, and the standard deviation.
-    Texts are as `as_cell` makes them, unless they are wanted raw.
-    """
-
-    def export(study: Study) -> None:
-        _write_csv(destination, columns_of(study.trials, study.space, study.context, study.expectations), raw)
-
-    return export
-
-
-def reports_exporter(destination: str, *, raw: bool = False) -> Exporter:
-    """A file with a row per step that a trial has reported: trial, step, value, seconds, attempt, and other metrics.
-
-    Texts are as `as_cell` makes them, unless they are wanted raw.
-    """
-
-    def export(study: Study) -> None:
-        _write_csv(destination, columns_of_reports(study.events), raw)
-
-    return export
-
-
-def _write_csv(destination: str, columns: Mapping[str, Sequence[Any]], raw: bool) -> None:
-    def cell(value: Any) -> Any:
-        return value if raw else as_cell(value)
-
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    quoting = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    for row in (list(columns), *zip(*columns.values(), strict=True)):
-        cells = [cell(value) for value in row]
-        # a return ends a line for whoever reads the file, but not for the writer
-        (quoting if any("\r" in str(one) for one in cells) else writer).writerow(cells)
-    require_no_journal(destination)  # it may have come since
-    write_file(destination, text.getvalue())
-
-
-def json_exporter(destination: str) -> Exporter:
-    """A file with the study's description and everything about each trial; what JSON lacks is given as its repr."""
-
-    def export(study: Study) -> None:
-        require_no_journal(destination)  # it may have come since
-        write_file(destination, json.dumps(plain(study_as_json(study)), indent=1) + "\n")
-
-    return export
-
-
-def study_as_json(study: Study, last: int | None = None) -> dict[str, Any]:
-    """Everything about a study, with its last trials or all of them."""
-    best = study.furthest if study.incumbent is None else study.best  # as `Study.best`
-    notes = [] if study.path is None else [asdict(note) for note in read_notes(study.path)]
-    return {
-        "study": described(study.description),
-        "planned": study.planned,
-        "ended": study.ended,
-        "best": None if best is None else best.number,
-        "best_expected": None if study.incumbent is None else study.best_expected.number,
-        **({"front": [trial.number for trial in study.front]} if study.goals.k > 1 else {}),
-        **({"notes": notes} if notes else {}),
-        "trials": [trial_as_json(study, trial) for trial in study.trials[-last if last else 0 :]],
-    }
-
-
-def trial_as_json(study: Study, trial: Trial) -> dict[str, Any]:
-    """Everything about a trial."""
-    several = not study.goals.is_plain
-    expected = (study.expectations or {}).get(trial.number)
-    return {
-        "number": trial.number,
-        "state": str(trial.state),
-        "value": trial.value,
-        **({"values": trial.values, "violations": trial.violations} if several else {}),
-        **({} if expected is None else dict(zip(EXPECTED, expected, strict=True))),
-        "config": trial.config,
-        "context": trial.context,
-        "seconds": trial.seconds,
-        "suggest_seconds": trial.suggest_seconds,
-        "suggest_processor_seconds": trial.suggest_processor_seconds,
-        "attempt": trial.attempt,
-        "reason": trial.reason,
-        "tags": trial.tags,
-        "details": trial.details,
-        **({"reports": trial.reports, "checkpoint": trial.checkpoint} if trial.step else {}),
-    }
-
-
-def summary_of(study: Study) -> dict[str, Any]:
-    """What there is to say about a study beside its description: how it ended, its rules, what is expected of its best.
-
-    Entries with nothing to say are empty, or left out.
-    """
-    told: dict[str, Any] = {"ended": study.ended}
-    if study.space.rules:
-        told["where"] = [rule.text for rule in study.space.rules]
-    if study.incumbent is None:
-        return told
-    for name, trial in (("best", study.best), ("best_expected", study.best_expected)):
-        told[name] = {"trial": trial.number, "value": trial.value}
-        if (expected := study.expected(trial)) is not None:
-            told[name] |= dict(zip(EXPECTED, expected, strict=True))
-    return told
-
-
-def described(description: Description) -> dict[str, Any]:
-    """What a study is about, as JSON."""
-    return {name: plain(value) for name, value in description.to_json().items()}
-
-
-def plain(value: Any) -> Any:
-    """The value as JSON can hold it."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return repr(value)
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return repr(value) if isinstance(value, Opaque) else object_to_json(value)

@@ -17,8 +17,8 @@ from typing import Any, cast
 import numpy as np
 from joblib._parallel_backends import ParallelBackendBase
 
-from raybo.engine.study.dispatch import of_ray_error
-from raybo.engine.study.lifecycle import Occurrence
+from raybo.engine.lifecycle import Occurrence
+from raybo.engine.study.dispatch import outcome_of_error
 
 RETRIES = 2  # of a batch whose worker is lost
 SHARED_BYTES = 2**20  # of an array that is worth sharing
@@ -88,16 +88,16 @@ class RayTasks(ParallelBackendBase):  # type: ignore[misc]  # joblib has no type
         self.task.remote(content, *references).future().add_done_callback(end)
 
     def _is_loss(self, error: BaseException) -> bool:
-        """Whether another attempt may succeed."""
-        return isinstance(error, self.worker_ended) and of_ray_error(error)[0] is Occurrence.WORKER_LOST
+        """True if another attempt may succeed."""
+        return isinstance(error, self.worker_ended) and outcome_of_error(error)[0] is Occurrence.WORKER_LOST
 
     def retrieve_result_callback(self, out: _Batch) -> Any:
-        """What a batch returned; raises what it raised."""
+        """Return what a batch returned, or raise what it raised."""
         error = out.exception()
         if isinstance(error, self.ray.exceptions.RayTaskError):
             raise error.cause from None
         if isinstance(error, self.worker_ended):
-            instead = self.lost(out.calls.items, of_ray_error(error)[1]["reason"])
+            instead = self.lost(out.calls.items, outcome_of_error(error)[1]["reason"])
             if instead is not None:
                 return instead
         return pickle.loads(out.result())  # noqa: S301  # what this driver's own task returned
@@ -132,7 +132,7 @@ class RayTasks(ParallelBackendBase):  # type: ignore[misc]  # joblib has no type
 
 
 class _Batch(Future[bytes]):
-    """What becomes of a batch of calls.
+    """The result of a batch of calls, which joblib waits for.
 
     Args:
         calls: joblib's batch.

@@ -64,7 +64,7 @@ class Job:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it will not go on."""
+        """True if it has ended."""
         return self.state in _ENDED
 
 
@@ -189,8 +189,8 @@ class Cluster:
             lines = self._client.get_job_logs(reader).splitlines()
             self._client.delete_job(reader)
         if (text := text_of(lines)) is None:
-            told = next((line for line in lines if line.startswith("Error: ")), "").removeprefix("Error: ")
-            raise JournalError(f"the journal of {name} cannot be fetched: {told or failure(ended)}")
+            reason = next((line for line in lines if line.startswith("Error: ")), "").removeprefix("Error: ")
+            raise JournalError(f"the journal of {name} cannot be fetched: {reason or failure(ended)}")
         return unpack(text, path)
 
     def _submitted(self, **job: Any) -> str:
@@ -236,12 +236,12 @@ class Cluster:
 
 
 def storage_on_head(directory: Path, target: str) -> str:
-    """Where a study's journal is on the head when nobody says: one place for this user, directory and target."""
+    """Return the default place of a study's journal on the head: one for each user, directory and target."""
     return f"~/raybo/{getpass.getuser()}/{directory.resolve().name or 'root'}/{study_name(target)}.db"
 
 
 def failure(job: Job) -> str:
-    """Why a job failed, in one line."""
+    """Return the reason for which a job failed, in one line."""
     lines = [line.strip() for line in job.message.splitlines() if line.strip()]
     last = lines[-1] if lines else job.state.lower()
     if job.exit_code == 127 or last.startswith("ModuleNotFoundError"):

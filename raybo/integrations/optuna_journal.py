@@ -4,10 +4,6 @@ A line is an operation on the file's studies, and trials are numbered in the ord
 them. A file begins with a study of ours, and is brought up to date by appending what it lacks: a program that follows
 the file just reads on, and what others have written into it (notes, attributes, trials) stays.
 
-    0 create study      2 attribute of a study    3 the same, of the system
-    4 create a trial    8 attribute of a trial    9 the same, of the system    6 end a trial
-    7 intermediate value
-
 The format was read from Optuna 5.0's `optuna/storages/journal/_storage.py`, and is tested against it. Optuna 4 does
 not see the constraints, which it keeps elsewhere, and cannot work out durations, as our times have a time zone.
 """
@@ -19,140 +15,204 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from raybo.common.errors import RayboError
 from raybo.common.files import is_stream, write_file
-from raybo.integrations.export import Exporter, described, plain, summary_of
-from raybo.integrations.trial_terms import choices, news
-from raybo.record.events import Event, Kind, State, Trial
+from raybo.integrations.stream import News, StartAgain, Stream, name_of, summary_of
+from raybo.integrations.study_json import described, plain
+from raybo.integrations.trial_terms import choices
+from raybo.record.events import Kind, State, Told
 from raybo.space import Categorical, Integer, Parameter
 from raybo.study.study import Study
 
-CREATE_STUDY, STUDY_ATTRIBUTE, STUDY_SYSTEM, CREATE_TRIAL, END_TRIAL = 0, 2, 3, 4, 6
-REPORT, TRIAL_ATTRIBUTE, TRIAL_SYSTEM = 7, 8, 9
-MINIMISE, MAXIMISE = 1, 2
-RUNNING, COMPLETE, PRUNED, FAIL = 0, 1, 2, 3
-WRITER = "raybo"
-LOCK_TRIES, LOCK_SECONDS = 300, 0.1  # Optuna gives a lock up after 30 seconds too
-KEPT = ("host", "metrics", "traceback", "context_note", "rule", "numbers")  # of a trial's details
+CREATE_STUDY = 0
+STUDY_ATTRIBUTE = 2
+STUDY_SYSTEM = 3
+CREATE_TRIAL = 4
+END_TRIAL = 6
+REPORT = 7
+TRIAL_ATTRIBUTE = 8
+TRIAL_SYSTEM = 9
+MINIMISE, MAXIMISE = 1, 2  # directions of a study
+RUNNING, COMPLETE, PRUNED, FAIL = range(4)  # states of a trial
+WRITER = "raybo"  # our name in the file, where each line names its writer
+LOCK_SECONDS = 0.1  # between two tries to lock the file
+LOCK_TRIES = 300  # as long as Optuna tries, which breaks a lock after 30 seconds
+DETAILS = ("host", "metrics", "traceback", "context_note", "rule", "numbers")  # of a trial's end, kept as attributes
+UNKNOWN_TIME = "1970-01-01T00:00:00+00:00"  # a trial has to begin at some time
+
+Operation = dict[str, Any]
 
 
-def optuna_exporter(destination: str) -> Exporter:
-    """A journal file; where it holds the beginning of the study already, the rest is appended."""
-    path = Path(destination)
-    written = _Written()
-
-    def export(study: Study) -> None:
-        nonlocal written
-        if is_stream(path):  # which cannot be read again
-            new = "".join(written.lacking(study, path)).encode()
-            write_file(path, new)
-            written.take(new, path)
-            return
-        try:
-            with _locked(path), open(path, "ab+") as file:
-                if file.seek(0, os.SEEK_END) < written.read:  # it is another file by now
-                    written = _Written()
-                file.seek(written.read)
-                whole, newline, torn = file.read().rpartition(b"\n")
-                written.take(whole + newline, path)
-                if torn:  # of a writer that was killed, and who reads the file waits for its end
-                    if written.study is None and not _text(_of_study(study)[0]).encode().startswith(torn):
-                        raise RayboError(f"{path}: it contains something else; give another file")
-                    file.truncate(written.read)
-                new = "".join(written.lacking(study, path)).encode()
-                file.write(new)
-                written.take(new, path)
-        except OSError as error:
-            raise RayboError(f"{path}: it cannot be written ({error.strerror}); give another file") from error
-
-    return export
+def optuna_exporter(destination: str) -> Stream:
+    """Return an exporter to a journal file; if it holds the beginning of the study already, the rest is appended."""
+    return Stream(lambda study: _File(Path(destination)))
 
 
-@dataclass
-class _Written:
-    """What a file holds of our study, as far as it has been read.
+class _File:
+    """The content of a file, as far as it has been read, and operations that it may lack.
 
     Attributes:
-        read: bytes.
-        study: the operation that created our study; None where the file is empty.
-        created: trials, by anyone.
-        ours: our trials' numbers in the file, and the parameters that they were created with.
-        said: attributes of trials that we have set, as text.
-        told: the study's attributes as we have set them last, as text by name.
-        ended: our trials that have ended.
-        events: of the study, that the file holds.
+        size: bytes that have been read.
+        study: the operation that created our study; None if the file is empty.
+        trials: how many the file has, by anyone.
+        ours: of our trials, the numbers in the file and the parameters that they were created with.
+        lines: ours about trials.
+        attributes: the study's, as we have set them last, as lines by name.
+        with_end: numbers in the file of our trials that have ended.
+        new: operations on trials, each with the trial's number in our study.
     """
 
-    read: int = 0
-    study: dict[str, Any] | None = None
-    created: int = 0
-    ours: list[tuple[int, Any]] = field(default_factory=list)
-    said: set[str] = field(default_factory=set)
-    told: dict[str, str] = field(default_factory=dict)
-    ended: set[int] = field(default_factory=set)
-    events: int = 0
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.size = 0
+        self.study: Operation | None = None
+        self.trials = 0
+        self.ours: list[tuple[int, Any]] = []
+        self.lines: set[str] = set()
+        self.attributes: dict[str, str] = {}
+        self.with_end: set[int] = set()
+        self.new: list[tuple[int, Operation]] = []
 
-    def take(self, content: bytes, path: Path) -> None:
-        """Read whole lines."""
+    def started(self, new: News) -> None:
+        study, trial = new.study, new.trial
+        kinds = dict(zip(study.space.names, study.space.parameters.values(), strict=True))
+        values = study.space.open_values(trial.config)
+        self._add(
+            new,
+            CREATE_TRIAL,
+            study_id=0,
+            datetime_start=new.event.at or UNKNOWN_TIME,
+            state=RUNNING,
+            distributions={name: _distribution(kinds[name]) for name, _ in values},
+            params={
+                name: kind.position(value, name) if isinstance(kind := kinds[name], Categorical) else value
+                for name, value in values
+            },
+            user_attrs={"why": study.explain(trial), "suggest_seconds": trial.suggest_seconds},
+        )
+
+    def reported(self, new: News) -> None:
+        step, value = new.event.report or (0, 0.0)
+        self._add(new, REPORT, step=step, intermediate_value=value)
+
+    def changed(self, new: News) -> None:
+        data = new.event.data
+        if new.event.kind is Kind.PAUSED:
+            self._describe(new, paused_after=data.get("step", 0))
+        elif new.event.kind is Kind.RESUMED:
+            self._describe(new, attempt=data["attempt"])
+        else:
+            self._describe(new, attempt=data["attempt"], reason=data["reason"])
+
+    def ended(self, new: News) -> None:
+        study, trial, event = new.study, new.trial, new.event
+        attributes: dict[str, Any] = {"seconds": trial.seconds, "reason": trial.reason or None}
+        if trial.attempt > 1:  # attributes of earlier attempts are overwritten
+            attributes |= {"attempt": trial.attempt, "reason": trial.reason}
+        attributes |= {key: event.data.get(key) for key in DETAILS}
+        attributes["context"] = trial.context
+        if trial.state in (State.LOST, State.STOPPED):
+            attributes["state"] = str(trial.state)
+        self._describe(new, **{key: value for key, value in attributes.items() if value is not None})
+        values: list[float] | None = None
+        if isinstance(event, Told):
+            returned = event.values(study.goals)
+            values = [returned[name] for name in study.goals.names]
+            margins = study.goals.margins(returned).tolist()
+            for constraint, margin in zip(study.goals.constraints, margins, strict=True):
+                # Optuna's are above 0 if broken; an earlier report may have broken one that holds at the end
+                limit = trial.violations.get(constraint.name, -margin)
+                self._add(new, TRIAL_SYSTEM, system_attr={f"constraints:{constraint.name}": limit})
+        elif event.kind is Kind.PRUNED and trial.step and len(study.goals.names) == 1:
+            values = [trial.reports[-1][1]]  # Optuna shows the last report of a pruned trial
+        state = {Kind.TOLD: COMPLETE, Kind.PRUNED: PRUNED}.get(event.kind, FAIL)
+        self._add(new, END_TRIAL, state=state, values=values, datetime_complete=event.at or UNKNOWN_TIME)
+
+    def finish(self, study: Study) -> None:
+        """Append the lines that the file lacks."""
+        if is_stream(self.path):  # it cannot be read
+            content = self._missing(study)
+            write_file(self.path, content)
+            self._read(content)
+            return
+        try:
+            with _locked(self.path), open(self.path, "ab+") as file:
+                if file.seek(0, os.SEEK_END) < self.size:
+                    raise StartAgain  # it is another file by now
+                file.seek(self.size)
+                whole, newline, torn = file.read().rpartition(b"\n")
+                self._read(whole + newline)
+                if torn:  # by a writer that was killed; readers wait for the end of the line
+                    if self.study is None and not _line(_of_study(study)[0]).encode().startswith(torn):
+                        raise RayboError(f"{self.path}: it contains something else; give another file")
+                    file.truncate(self.size)
+                content = self._missing(study)
+                file.write(content)
+                self._read(content)
+        except OSError as error:
+            raise RayboError(f"{self.path}: it cannot be written ({error.strerror}); give another file") from error
+
+    def _add(self, new: News, code: int, **fields: Any) -> None:
+        self.new.append((new.trial.number, {"op_code": code, "trial_id": new.trial.number, **fields}))
+
+    def _describe(self, new: News, **attributes: Any) -> None:
+        for key, value in attributes.items():
+            self._add(new, TRIAL_ATTRIBUTE, user_attr={key: value})
+
+    def _read(self, content: bytes) -> None:
+        """Take in whole lines."""
         for line in content.splitlines():
             try:
                 operation = json.loads(line)
                 code, is_ours = operation["op_code"], operation["worker_id"] == WRITER
             except (ValueError, KeyError, TypeError):
-                raise RayboError(f"{path}: it contains something else; give another file") from None
+                raise RayboError(f"{self.path}: it contains something else; give another file") from None
             if self.study is None:
                 self.study = operation
             elif code == CREATE_TRIAL:
                 if is_ours:
-                    self.ours.append((self.created, operation["params"]))
-                self.created += 1
+                    self.ours.append((self.trials, operation["params"]))
+                self.trials += 1
             elif is_ours and code == END_TRIAL:
-                self.ended.add(operation["trial_id"])
+                self.with_end.add(operation["trial_id"])
             elif is_ours and code in (STUDY_ATTRIBUTE, STUDY_SYSTEM):
-                self.told[_named(operation)] = _text(operation)
+                self.attributes[_attribute(operation)] = _line(operation)
             elif is_ours:
-                self.said.add(_text(operation))
-        self.read += len(content)
+                self.lines.add(_line(operation))
+        self.size += len(content)
 
-    def lacking(self, study: Study, path: Path) -> Iterator[str]:
-        """The lines that bring the file up to date.
-
-        Raises:
-            RayboError: it begins with another study.
-        """
+    def _missing(self, study: Study) -> bytes:
+        """Return the lines that bring the file up to date; RayboError if it begins with another study."""
         first, *attributes = _of_study(study)
+        lines: list[str] = []
         if self.study is None:
-            yield _text(first)
+            lines.append(_line(first))
         elif any(self.study.get(key) != value for key, value in {**first, "worker_id": WRITER}.items()):
-            raise RayboError(f"{path}: it contains something else; give another file")
-        if self.events > len(study.events):
-            return
-        for operation in attributes:
-            if (text := _text(operation)) != self.told.get(_named(operation)):
-                yield text
+            raise RayboError(f"{self.path}: it contains something else; give another file")
+        lines += [line for each in attributes if (line := _line(each)) != self.attributes.get(_attribute(each))]
         begun = len(self.ours)
-        for event, trial in news(study, self.events):  # without failures that were retried: an end is for good there
-            is_new = trial.number >= begun
-            place = self.created + trial.number - begun if is_new else self.ours[trial.number][0]
-            for operation in _operations(study, event, trial):
-                text = _text({**operation, "trial_id": place})
-                if operation["op_code"] == CREATE_TRIAL:
-                    if is_new:
-                        yield _text(operation)
-                    elif json.loads(text)["params"] != self.ours[trial.number][1]:
-                        raise RayboError(f"{path}: it contains another study of this name; give another file")
-                elif place not in self.ended and text not in self.said:
-                    yield text
-        self.events = len(study.events)
+        for number, operation in self.new:
+            is_new = number >= begun
+            place = self.trials + number - begun if is_new else self.ours[number][0]
+            if operation["op_code"] == CREATE_TRIAL:
+                del operation["trial_id"]
+                line = _line(operation)
+                if is_new:
+                    lines.append(line)
+                elif json.loads(line)["params"] != self.ours[number][1]:
+                    raise RayboError(f"{self.path}: it contains another study of this name; give another file")
+            elif place not in self.with_end and (line := _line({**operation, "trial_id": place})) not in self.lines:
+                lines.append(line)  # an end is for good there
+        self.new.clear()
+        return "".join(lines).encode()
 
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Optuna's own lock of the file, so that nobody else numbers trials meanwhile."""
+    """Hold Optuna's own lock of the file, so that nobody else numbers trials meanwhile."""
     lock = path.with_name(f"{path.name}.lock")
     for _ in range(LOCK_TRIES):
         try:
@@ -169,104 +229,29 @@ def _locked(path: Path) -> Iterator[None]:
         lock.unlink(missing_ok=True)
 
 
-def _of_study(study: Study) -> list[dict[str, Any]]:
-    """The operation that creates the study, and those that describe it."""
-    d = study.description
-    name = study.path.stem if study.path is not None else d.objective
-    told = {key: value for key, value in described(d).items() if key not in ("space", "context")}
-    told |= plain(summary_of(study))
+def _of_study(study: Study) -> list[Operation]:
+    """Return the operation that creates the study, and those that describe it."""
+    attributes = {key: value for key, value in described(study.description).items() if key not in ("space", "context")}
+    attributes |= plain(summary_of(study))
+    directions = [MAXIMISE if goal.larger_is_better else MINIMISE for goal in study.goals.each]
     return [
-        {
-            "op_code": CREATE_STUDY,
-            "study_name": name,
-            "directions": [MAXIMISE if goal.larger_is_better else MINIMISE for goal in study.goals.each],
-        },
+        {"op_code": CREATE_STUDY, "study_name": name_of(study), "directions": directions},
         {"op_code": STUDY_SYSTEM, "study_id": 0, "system_attr": {"study:metric_names": list(study.goals.names)}},
-        *({"op_code": STUDY_ATTRIBUTE, "study_id": 0, "user_attr": {key: value}} for key, value in told.items()),
+        *({"op_code": STUDY_ATTRIBUTE, "study_id": 0, "user_attr": {key: attributes[key]}} for key in attributes),
     ]
 
 
-def _named(operation: dict[str, Any]) -> str:
-    """Which attribute of the study an operation sets."""
+def _attribute(operation: Operation) -> str:
+    """Return the name of the study's attribute that an operation sets."""
     return next(iter({**operation.get("user_attr", {}), **operation.get("system_attr", {})}), "")
 
 
-def _text(operation: dict[str, Any]) -> str:
+def _line(operation: Operation) -> str:
     return json.dumps(plain({**operation, "worker_id": WRITER}), separators=(",", ":"), allow_nan=False) + "\n"
 
 
-def _operations(study: Study, event: Event, trial: Trial) -> list[dict[str, Any]]:
-    at = event.at or "1970-01-01T00:00:00+00:00"
-    if event.kind is Kind.ASKED:
-        values = study.space.open_values(trial.config)
-        kinds = dict(zip(study.space.names, study.space.parameters.values(), strict=True))
-        return [
-            {
-                "op_code": CREATE_TRIAL,
-                "study_id": 0,
-                "datetime_start": at,
-                "state": RUNNING,
-                "distributions": {name: _distribution(kinds[name]) for name, _ in values},
-                "params": {
-                    name: kind.position(value, name) if isinstance(kind := kinds[name], Categorical) else value
-                    for name, value in values
-                },
-                "user_attrs": {"why": study.explain(trial), "suggest_seconds": trial.suggest_seconds},
-            }
-        ]
-    if event.kind is Kind.RETRIED:
-        return [_attribute(trial, "attempt", event.data["attempt"]), _attribute(trial, "reason", event.data["reason"])]
-    if event.kind is Kind.RESUMED:
-        return [_attribute(trial, "attempt", event.data["attempt"])]
-    if event.kind is Kind.PAUSED:
-        return [_attribute(trial, "paused_after", event.data.get("step", 0))]
-    if event.kind in (Kind.BEGUN, Kind.CONTEXT_OBSERVED):
-        return []
-    if event.kind is Kind.REPORTED:
-        if event.report is None:
-            return []
-        step, reported = event.report
-        return [{"op_code": REPORT, "trial_id": trial.number, "step": step, "intermediate_value": reported}]
-    known: dict[str, Any] = {"seconds": trial.seconds, "reason": trial.reason or None}
-    if trial.attempt > 1:  # what was said of an attempt before is not left there
-        known |= {"attempt": trial.attempt, "reason": trial.reason}
-    known |= {key: event.data.get(key) for key in KEPT}
-    known["context"] = trial.context
-    if trial.state in (State.LOST, State.STOPPED):
-        known["state"] = str(trial.state)
-    # Optuna shows a pruned trial with its last report, where one value is all that there is
-    is_told = event.kind is Kind.PRUNED and trial.step and len(study.goals.names) == 1
-    last = [trial.reports[-1][1]] if is_told else None
-    ended = {
-        "op_code": END_TRIAL,
-        "trial_id": trial.number,
-        "state": {Kind.TOLD: COMPLETE, Kind.PRUNED: PRUNED}.get(event.kind, FAIL),
-        "values": _values(study, event) if event.kind is Kind.TOLD else last,
-        "datetime_complete": at,
-    }
-    attributes = [_attribute(trial, key, value) for key, value in known.items() if value is not None]
-    return [*attributes, *(_constraints(study, trial, event) if event.kind is Kind.TOLD else []), ended]
-
-
-def _values(study: Study, event: Event) -> list[float]:
-    values = event.values(study.goals)
-    return [values[name] for name in study.goals.names]
-
-
-def _constraints(study: Study, trial: Trial, event: Event) -> list[dict[str, Any]]:
-    """The constraints as Optuna 5 keeps them, by name: none is above 0 where all are kept."""
-    goals, broken = study.goals, trial.violations  # perhaps by an earlier report
-    margins = zip(goals.constraints, goals.margins(event.values(goals)).tolist(), strict=True)
-    told = [{f"constraints:{each.name}": broken.get(each.name, -margin)} for each, margin in margins]
-    return [{"op_code": TRIAL_SYSTEM, "trial_id": event.trial, "system_attr": each} for each in told]
-
-
-def _attribute(trial: Trial, key: str, value: Any) -> dict[str, Any]:
-    return {"op_code": TRIAL_ATTRIBUTE, "trial_id": trial.number, "user_attr": {key: value}}
-
-
 def _distribution(parameter: Parameter) -> str:
-    """A parameter as Optuna writes it; it has no steps on logarithmic scales, and choices are plain values."""
+    """Return a parameter as Optuna writes it; it has no steps on logarithmic scales, and choices are plain values."""
     if isinstance(parameter, Categorical):
         return json.dumps({"name": "CategoricalDistribution", "attributes": {"choices": choices(parameter)}})
     name, step = "FloatDistribution", parameter.step

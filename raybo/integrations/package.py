@@ -1,4 +1,4 @@
-"""Which files of a working directory travel with a job: chosen as Git and Ray would, checked, and zipped."""
+"""The files of a working directory that a job takes along: chosen as Git and Ray would, checked, and zipped."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from raybo.common.errors import RayError
+from raybo.engine.ray.job_client import ignore_patterns
 
 log = logging.getLogger("raybo")
 
@@ -32,7 +33,7 @@ PRIVATE_KEY = b"PRIVATE KEY-----"  # in the first line of one, whatever its file
 
 @dataclass
 class Chosen:
-    """What of a directory travels, and what does not though nothing names it; relative to it, in order.
+    """The files of a directory that a job takes along, and those left out unasked; relative to it, in order.
 
     Attributes:
         files: what travels.
@@ -60,13 +61,13 @@ def files_of(directory: Path, exclude: Sequence[str] = ()) -> list[Path]:
 
 def choose(directory: Path, exclude: Sequence[str] = ()) -> Chosen:
     """As `files_of`, with what is left out without being named."""
-    wanted = _patterns([pattern[1:] for pattern in exclude if pattern.startswith("!")])
-    secrets = _patterns([*SECRETS, *exclude])
+    wanted = ignore_patterns([pattern[1:] for pattern in exclude if pattern.startswith("!")])
+    secrets = ignore_patterns([*SECRETS, *exclude])
     root = Path(os.path.realpath(directory))
     chosen = Chosen()
 
     def is_secret(path: Path) -> bool:
-        """Whether it looks like one, by its own name or the one that it links to."""
+        """True if it looks like one, by its own name or the one that it links to."""
         names = {_relative(path, directory, path.is_dir()), _relative(path.resolve(), root, path.is_dir())}
         if any(secrets.match_file(name) for name in names):
             return True
@@ -82,7 +83,7 @@ def choose(directory: Path, exclude: Sequence[str] = ()) -> Chosen:
                 return False
         return True
 
-    specs = [(directory, _patterns([*LEFT_OUT, *exclude]))]
+    specs = [(directory, ignore_patterns([*LEFT_OUT, *exclude]))]
     chosen.files = [path.relative_to(directory) for path in _walk(directory, specs, frozenset(), travels)]
     return chosen
 
@@ -129,7 +130,7 @@ def _walk(
     ignores = IGNORES[1:] if os.environ.get("RAY_RUNTIME_ENV_IGNORE_GITIGNORE") == "1" else IGNORES
     for name in ignores:
         if (directory / name).is_file():
-            specs = [*specs, (directory, _patterns((directory / name).read_text(encoding="utf-8").splitlines()))]
+            specs = [*specs, (directory, ignore_patterns((directory / name).read_text(encoding="utf-8").splitlines()))]
     for path in sorted(directory.iterdir()):
         is_directory = path.is_dir()
         if any(spec.match_file(_relative(path, base, is_directory)) for base, spec in specs):
@@ -150,13 +151,6 @@ def _is_private_key(path: Path) -> bool:
     with contextlib.suppress(OSError), path.open("rb") as file:
         return PRIVATE_KEY in file.readline(200)
     return False
-
-
-def _patterns(lines: Sequence[str]) -> Any:
-    from ray._private.thirdparty.pathspec.pathspec import PathSpec  # what Ray itself reads .gitignore with
-
-    make: Any = PathSpec.from_lines
-    return make("gitwildmatch", lines)
 
 
 def _mib(size: float) -> str:

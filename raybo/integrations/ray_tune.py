@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import logging
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,15 +17,24 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from raybo import methods
-from raybo.common.arguments import a_list, a_name, number_in, one_of, truth, whole_number
+from raybo.common.arguments import a_list, a_name, one_of, truth, whole_number
 from raybo.common.errors import JournalError, MethodError, MissingExtra, RayboError, SpaceError, install_command
-from raybo.common.messages import shown
+from raybo.integrations.tune_limit import Limit
 from raybo.integrations.tune_points import nested, parameters_of, plain, reported, whole
-from raybo.integrations.tune_results import ended, is_finite, read_end
+from raybo.integrations.tune_results import (
+    ended,
+    is_finite,
+    pruned_early,
+    read_end,
+    read_step,
+    require_each,
+    require_number,
+)
 from raybo.integrations.tune_state import SearchState
-from raybo.record.events import Data, Event, Kind, Origin, State
+from raybo.record.events import AttemptEvent, Event, Failed, Origin, Planned, Reported, State, Stopped, Told
 from raybo.record.goals import MODES, Goals, Mode
 from raybo.searcher import Searcher as Asker
+from raybo.searcher import seed_for
 from raybo.space import Config, Space
 from raybo.space.tune import holds_domain
 
@@ -44,9 +52,7 @@ except ImportError as missing:
 
 logger = logging.getLogger(__name__)
 
-TRAINING_ITERATION = "training_iteration"  # what Tune calls a step
 FILLS = 200  # random configurations tried to complete a point that was given in part
-IDLE_SECONDS, IDLE_TIMES = 0.9, 4  # that pass each time before Tune asks again, and how often, where no trial runs
 PENDING_CAP = "TUNE_MAX_PENDING_TRIALS_PG"
 
 
@@ -146,22 +152,17 @@ class RayboSearch(Searcher):
             context=context if context is None or isinstance(context, Space) else Space(context),
             points=[point for point, reward in zip(points, rewards, strict=True) if reward is None],
             steps=None if steps is None else whole_number(steps, "steps"),
-            metrics=goals.metrics,
-            constraints=goals.rules,
+            declared=goals,
         )
         for i, reward in enumerate(rewards if goals.is_plain else ()):
-            _require_number(reward, f"evaluated_rewards: number {i}")
+            require_number(reward, f"evaluated_rewards: number {i}")
         self._known: list[tuple[Mapping[str, Any], Any, str]] = [  # results that wait for the space
             (point, reward, "") for point, reward in zip(points, rewards, strict=True) if reward is not None
         ]
         self._space_is_read_back = False  # from a state file, where objects are known by their text only
         self._where = where
         self._asker: Asker | None = None
-        self._unheard: set[str] = set()  # pending when the state was saved, and not heard of since
-        self._unheard_run = False  # for all that is known
-        self._asked, self._idle = 0.0, 0  # when Tune asked in vain, and how often in a row as if nothing ran
-        self._ended_since = 0
-        self._limit: int | None = None
+        self._limit = Limit()
         self._noted: set[str] = set()
         if space is not None:
             self._state.space = _space_of(space, where)
@@ -169,12 +170,12 @@ class RayboSearch(Searcher):
 
     @property
     def metric(self) -> str | None:  # type: ignore[override]  # Tune's own is None too, until it is known
-        """What trials report."""
+        """The metric that trials report."""
         return self._state.metric
 
     @property
     def mode(self) -> Mode | None:  # type: ignore[override]
-        """Whether larger or smaller values of the metric are better."""
+        """ "max" if larger values of the metric are better, "min" if smaller ones are."""
         return self._state.mode
 
     # ---- what Tune calls
@@ -197,7 +198,7 @@ class RayboSearch(Searcher):
             return False
         self._require_the_metric_so_far(metric, mode)
         self._require_one_of_the_metrics(metric, mode)
-        if self._state.metrics is None:
+        if self._state.declared.metrics is None:
             self._state.metric = metric or self._state.metric
             self._state.mode = cast(Mode | None, mode) or self._state.mode
         samples = spec.get("num_samples")
@@ -213,7 +214,7 @@ class RayboSearch(Searcher):
             self._begin()
         elif self._asker is None or not self._asks_for(self._state.metric, self._state.mode):
             self._begin()
-        if self._limit is None and PENDING_CAP not in os.environ:
+        if self._limit.most is None and PENDING_CAP not in os.environ:
             self._note(
                 "cap",
                 "Ray Tune starts one trial after another for a search algorithm without a limit; to start several at "
@@ -227,13 +228,13 @@ class RayboSearch(Searcher):
         True: the limit is kept here, where trials under ids that a restart has changed are learned from too. False for
         a limiter that works in batches: it withholds results until the batch has ended, but only if it limits.
         """
-        self._limit = int(max_concurrent)
+        self._limit.most = int(max_concurrent)
         frame = inspect.currentframe()  # Tune tells the number only, and not who asks
         limiter = None if frame is None or frame.f_back is None else frame.f_back.f_locals.get("self")
         return not getattr(limiter, "batch", False)
 
     def suggest(self, trial_id: str) -> Config | None:
-        """The configuration for a trial; None while as many are pending as are allowed.
+        """Return the configuration for a trial; None while as many are pending as are allowed.
 
         Raises:
             MethodError: there is no space or no mode yet.
@@ -241,7 +242,7 @@ class RayboSearch(Searcher):
         asker = self._ready()
         if (number := self._pending(trial_id)) is not None:
             return asker.trials[number].config  # asked twice, answered twice
-        if self._is_full():
+        if self._limit.is_reached(self._all_pending()):
             return None
         self._plan()
         if self._state.points:
@@ -256,14 +257,13 @@ class RayboSearch(Searcher):
 
     def on_trial_result(self, trial_id: str, result: Mapping[str, Any]) -> None:
         """Keep the last good report of a running trial, in case it is stopped. Never raises."""
-        self._unheard.discard(trial_id)
-        self._idle = 0
+        self._limit.note_sign_of(trial_id)
         try:
             if self._asker is not None and self._pending(trial_id) is not None:
-                told = self._read(trial_id, result)
-                if told.kind is Kind.TOLD:
-                    self._state.latest[trial_id] = told
-                self._report(cast(int, self._pending(trial_id)), result, told)
+                end = self._read(trial_id, result)
+                if isinstance(end, Told):
+                    self._state.latest[trial_id] = end
+                self._report(trial_id, result, end)
         except Exception:  # an exception here would end the user's whole experiment
             logger.exception("raybo: the report of trial %s could not be read", trial_id)
 
@@ -272,8 +272,7 @@ class RayboSearch(Searcher):
     ) -> None:
         """Learn how a trial ended, by the table in `tune_results`. Never raises; the trial is never left pending."""
         latest = self._state.latest.pop(trial_id, None)
-        self._unheard.discard(trial_id)
-        self._idle = 0
+        self._limit.note_sign_of(trial_id)
         number = self._pending(trial_id)
         try:
             if self._asker is None:
@@ -283,16 +282,19 @@ class RayboSearch(Searcher):
             else:
                 end = self._read(trial_id, result, error, latest)
                 if not error:
-                    self._report(number, result or {}, end)
-                    end = self._pruned_early(number, result or {}, end)
-                if end.kind is Kind.FAILED and not error:  # Tune itself looks at one metric only, if at any
-                    self._note("lacking", f"trial {trial_id} counts as failed: {end.data['reason']}")
+                    self._report(trial_id, result or {}, end)
+                    trial, goals = self._asker.trials[number], self._asker.goals
+                    end = pruned_early(trial, result or {}, end, goals, self._state.steps)
+                if isinstance(end, Failed) and not error:  # Tune itself looks at one metric only, if at any
+                    self._note("lacking", f"trial {trial_id} counts as failed: {end.reason}")
                 self._apply(replace(end, trial=number))
-                self._release_unheard()
+                for abandoned in self._limit.abandoned():
+                    reason = "Ray Tune did not resume it"
+                    self._apply(Stopped(self._state.trials[abandoned], reason=reason))
         except Exception as reason:  # an exception here would end the user's whole experiment
             logger.exception("raybo: the result of trial %s could not be taken in", trial_id)
             if number is not None and self._pending(trial_id) is not None:
-                self._apply(Event(Kind.FAILED, number, {"reason": f"its result could not be taken in: {reason!r}"}))
+                self._apply(Failed(number, reason=f"its result could not be taken in: {reason!r}"))
 
     def on_pause(self, trial_id: str) -> None:
         """A paused trial stays pending."""
@@ -320,7 +322,7 @@ class RayboSearch(Searcher):
         """
         error, pruned = truth(error, "error"), truth(pruned, "pruned")
         if self._state.goals.is_plain and not error:
-            _require_number(value, "value")
+            require_number(value, "value")
         if pruned and not is_finite(value):
             value = next((v for v in reversed(intermediate_values or ()) if is_finite(v)), value)
         self._known.append((plain(parameters), value, "it failed elsewhere" if error else ""))
@@ -370,9 +372,7 @@ class RayboSearch(Searcher):
         vars(self).update(saved.attributes)
         if self._state.space is not None:
             self._begin()
-        self._unheard = {key for key in self._state.trials if self._pending(key) is not None}
-        self._unheard_run, self._idle = True, 0
-        self._ended_since = 0
+        self._limit.restore(self._all_pending())
 
     # ---- inside
 
@@ -383,19 +383,7 @@ class RayboSearch(Searcher):
             return  # until set_search_properties says it
         if self._state.metric is None:
             self._state.metric = DEFAULT_METRIC  # what Tune calls the value of a function that returns a bare number
-        asker = Asker(
-            self._state.space,
-            self._state.method,
-            self._state.mode,
-            self._state.seed,
-            context=self._state.context,
-            steps=self._state.steps,
-            metrics=self._state.metrics,
-            constraints=self._state.constraints,
-            metric=self._state.metric,
-            generation=self._state.generation,
-            **self._state.options,
-        )
+        asker = Asker.of(self._state.description(self._state.space, seed_for(self._state.seed)))
         for event in self._state.events:
             asker.apply(event)
         self._asker, self._state.seed = asker, asker.seed
@@ -408,13 +396,13 @@ class RayboSearch(Searcher):
         self._add_known()
 
     def _asks_for(self, metric: str | None, mode: str | None) -> bool:
-        """Whether the searcher that there is wants just that; None is whatever it wants."""
+        """True if the searcher has this metric and mode; None stands for any."""
         asker = self._ready()
         return metric in (None, asker.goals.names[0]) and mode in (None, asker.mode)
 
     def _require_the_metric_so_far(self, metric: str | None, mode: str | None) -> None:
-        """JournalError where Tune wants another metric than that of the results that are known."""
-        if self._asker is None or self._state.metrics is not None or not self._state.events:
+        """JournalError if Tune wants another metric than that of the results that are known."""
+        if self._asker is None or self._state.declared.metrics is not None or not self._state.events:
             return
         known, now = self._asker.goals.names[0], metric
         if known == DEFAULT_METRIC:  # it had no name until now
@@ -426,12 +414,12 @@ class RayboSearch(Searcher):
             )
 
     def _require_one_of_the_metrics(self, metric: str | None, mode: str | None) -> None:
-        """MethodError where Tune wants something else than the metrics that the search was given."""
-        wanted = self._state.metrics
+        """MethodError if Tune wants something else than the metrics that the search was given."""
+        wanted = self._state.declared.metrics
         if wanted is None or metric is None or (metric in wanted and mode in (None, wanted[metric])):
             return
-        told = ", ".join(f"{direction} {name}" for name, direction in wanted.items())
-        raise MethodError(f"Ray Tune wants {mode} {metric}, which is not one of the search's metrics: {told}")
+        metrics = ", ".join(f"{direction} {name}" for name, direction in wanted.items())
+        raise MethodError(f"Ray Tune wants {mode} {metric}, which is not one of the search's metrics: {metrics}")
 
     def _ready(self) -> Asker:
         if self._asker is None:
@@ -449,7 +437,7 @@ class RayboSearch(Searcher):
             return
         planned = self._state.samples + sum(trial.origin is Origin.ADDED for trial in asker.trials)
         if asker.history.planned != planned:
-            self._apply(Event(Kind.PLANNED, None, {"trials": planned}))
+            self._apply(Planned(trials=planned))
 
     def _apply(self, event: Event) -> Event:
         event = self._ready().apply(event)
@@ -457,16 +445,19 @@ class RayboSearch(Searcher):
         return event
 
     def _pending(self, trial_id: str) -> int | None:
-        """The number of Tune's trial where it is pending."""
+        """Return the number of Tune's trial if it is pending."""
         number = self._state.trials.get(trial_id)
         if number is None or self._asker is None or self._asker.trials[number].state is not State.PENDING:
             return None
         return number
 
+    def _all_pending(self) -> set[str]:
+        return {trial_id for trial_id in self._state.trials if self._pending(trial_id) is not None}
+
     def _bases(self) -> Iterator[Config]:
-        """What completes a point given in part: the method's proposal, or where another branch is given, chance."""
+        """Yield configurations to complete a partial point: the method's proposal, then random ones of any branch."""
         asker = self._ready()
-        yield asker.space.unpack(asker.propose(asker.history).data["values"])
+        yield asker.space.unpack(asker.propose(asker.history).values)
         yield from asker.space.sample(np.random.default_rng([asker.seed, len(asker.trials)]), FILLS)
 
     def _add_known(self) -> None:
@@ -474,7 +465,7 @@ class RayboSearch(Searcher):
         while self._known:
             point, value, failure = self._known.pop(0)
             if value is not None and not failure:
-                _require_each(value, asker.goals)
+                require_each(value, asker.goals)
             config = whole(asker.space, parameters_of(asker.space, nested(asker.space, point)))
             self._add(config, ended(value, failure, asker.goals))
 
@@ -483,102 +474,38 @@ class RayboSearch(Searcher):
         self._apply(replace(end, trial=asked.trial))
 
     def _read(
-        self, trial_id: str, result: Mapping[str, Any] | None, error: bool = False, latest: Event | None = None
-    ) -> Event:
-        """How a trial ended, or would have; the first without a context brings a warning."""
+        self, trial_id: str, result: Mapping[str, Any] | None, error: bool = False, latest: AttemptEvent | None = None
+    ) -> AttemptEvent:
+        """Return how a trial ended, or would have; the first without a context brings a warning."""
         end, lacking = read_end(result, error, latest, self._ready().goals, self._ready().context)
         if lacking:
             self._note("context", f"trial {trial_id}: {lacking}; only its value counts")
         return end
 
-    def _report(self, number: int, result: Mapping[str, Any], told: Event) -> None:
-        """Record what an iteration came to, where steps are declared, or constraints at every step, and it is new."""
-        step, goals, steps = result.get(TRAINING_ITERATION), self._ready().goals, self._state.steps
-        is_wanted = steps is not None or any(constraint.at_every_step for constraint in goals.constraints)
-        if not is_wanted or not isinstance(step, int) or step < 1 or (steps is not None and step > steps):
-            return
-        first, *others = goals.needed
-        value = told.data["value"] if told.kind is Kind.TOLD else result.get(first)
-        if step <= self._ready().history.records[number].step or not is_finite(value):
-            return
-        data: Data = {"step": step, "value": float(cast(float, value))}
-        if more := {name: float(result[name]) for name in others if is_finite(result.get(name))}:
-            data["metrics"] = more
-        self._apply(Event(Kind.REPORTED, number, data))
-
-    def _pruned_early(self, number: int, result: Mapping[str, Any], end: Event) -> Event:
-        """The end of a trial: pruned, where steps are declared and it did not come so far.
-
-        It may lack a number then, such as a metric that is only measured at the end.
-        """
-        trial, needed = self._ready().trials[number], self._ready().goals.needed
-        has_value = end.kind is Kind.TOLD or any(result.get(name) is None for name in needed[1:])
-        if self._state.steps is None or not 0 < trial.step < self._state.steps or not has_value:
-            return end
-        reason = f"Ray Tune ended it after iteration {trial.step} of {self._state.steps}"
-        data = {key: value for key, value in end.data.items() if key != "value"}
-        return Event(
-            Kind.PRUNED, number, cast(Data, {**data, "reason": reason, "rule": "ray tune", "step": trial.step})
-        )
+    def _report(self, trial_id: str, result: Mapping[str, Any], end: AttemptEvent) -> None:
+        """Record a step, if it is new and counts."""
+        asker, number = self._ready(), cast(int, self._pending(trial_id))
+        data = read_step(result, end, asker.goals, self._state.steps)
+        if data is not None and data["step"] > asker.history.records[number].step:
+            self._apply(Reported.of(number, data))
 
     def _learn_stray(self, trial_id: str, result: Mapping[str, Any] | None, error: bool) -> None:
-        """A result under an id that was never suggested, or that has ended without a value."""
+        """Learn from a result under an id that was never suggested, or that has ended without a value."""
         asker = self._ready()
         number = self._state.trials.get(trial_id)
         if error or not result or (number is not None and asker.trials[number].state is State.FINISHED):
             return
         end, config = self._read(trial_id, result), reported(asker.space, result)
-        if end.kind is Kind.TOLD and config is None and number is not None:
+        if isinstance(end, Told) and config is None and number is not None:
             config = asker.trials[number].config
-        if end.kind is Kind.TOLD and config is not None:
+        if isinstance(end, Told) and config is not None:
             self._state.trials[trial_id] = len(asker.trials)
             self._add(config, end)
-
-    def _is_full(self) -> bool:
-        """Whether as many trials are pending as are allowed.
-
-        Trials that were pending when the state was saved are among them until it shows that Tune runs none of them:
-        while any trial runs, it asks several times a second, and else once.
-        """
-        if self._limit is None:
-            return False
-        pending = {known for known in self._state.trials if self._pending(known) is not None}
-        if len(pending) < self._limit or not self._unheard:
-            return len(pending) >= self._limit
-        before, self._asked = self._asked, time.monotonic()
-        self._idle = self._idle + 1 if self._asked - before > IDLE_SECONDS else 0
-        self._unheard_run = self._unheard_run and self._idle < IDLE_TIMES
-        return self._unheard_run or len(pending - self._unheard) >= self._limit
-
-    def _release_unheard(self) -> None:
-        """Give up restored trials that Tune seems not to have resumed, once twice as many others have ended."""
-        self._ended_since += 1
-        if self._unheard and self._ended_since > 2 * len(self._unheard):
-            for trial_id in sorted(self._unheard):
-                reason = "Ray Tune did not resume it"
-                self._apply(Event(Kind.STOPPED, self._state.trials[trial_id], {"reason": reason}))
-            self._unheard = set()
 
     def _note(self, about: str, text: str) -> None:
         if about not in self._noted:
             self._noted.add(about)
             logger.warning("raybo: %s", text)
-
-
-def _require_each(value: Any, goals: Goals) -> None:
-    """MethodError where a known result lacks a number that is wanted, and would be taken for a failure."""
-    if goals.is_plain:
-        return
-    if not isinstance(value, Mapping) or not all(name in value for name in goals.needed):
-        raise MethodError(f"a known value must be a dict with {', '.join(goals.needed)}, got {shown(value)}")
-    for name in goals.needed:
-        _require_number(value[name], f"a known value: {name}")
-
-
-def _require_number(value: Any, name: str) -> None:
-    """MethodError where a known result is something else than a number, finite or not, or None for a failure."""
-    if value is not None and number_in(value) is None:
-        raise MethodError(f"{name} must be a number, got {shown(value)}")
 
 
 def _space_of(given: Space | Mapping[str, Any], where: Sequence[str] | str | None) -> Space:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import inspect
 import math
-import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -28,7 +27,6 @@ try:
     from sklearn.exceptions import FitFailedWarning
     from sklearn.model_selection._search import BaseSearchCV
     from sklearn.model_selection._validation import (
-        _fit_and_score,
         _insert_error_scores,
         _warn_or_raise_about_fit_failures,
     )
@@ -42,9 +40,11 @@ from raybo import methods
 from raybo.common.arguments import by_name, whole_number
 from raybo.common.errors import MethodError
 from raybo.common.messages import first_line
+from raybo.integrations.sklearn_batches import OneSearch, SplitOnce, add_times, failed_fits, rows_of_failure
 from raybo.integrations.sklearn_spaces import candidate_of, space_of
 from raybo.integrations.sklearn_steps import FoldsInSteps, rank_finished_first
-from raybo.record.events import State, Trial
+from raybo.record.events import State
+from raybo.record.trial import Trial
 from raybo.searcher import Searcher
 
 if TYPE_CHECKING:
@@ -204,43 +204,45 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         planned = searcher.history.planned
         assert planned is not None
         inside = inspect.getclosurevars(evaluate_candidates).nonlocals
-        splits = _SplitOnce(getattr(self, "_checked_cv_orig", None) or inside["cv_orig"])  # cv_orig: before 1.8
+        splits = SplitOnce(getattr(self, "_checked_cv_orig", None) or inside["cv_orig"])  # cv_orig: before 1.8
         folds = None
         if self.steps is not None:
             folds = FoldsInSteps(inside["base_estimator"], self.steps, self.grows, self.by)
             inside["fit_and_score_kwargs"]["return_estimator"] = True
         n_splits = inside["n_splits"] if "n_splits" in inside else self.n_splits_  # the first: before 1.7
         fits = planned * n_splits * (self.steps or 1)
-        told = None if callback_ctx is None else _SearchContext(self, callback_ctx, fits)
+        callbacks = None if callback_ctx is None else OneSearch(self, callback_ctx, fits)
         results: dict[str, Any] = {}  # which is scikit-learn's own, as of its last call
         found: dict[int, list[dict[str, Any]]] = {}  # of each trial, what its fits came to
         trials: list[Trial] = []
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FitFailedWarning)  # told of all at the end
+            warnings.simplefilter("ignore", FitFailedWarning)  # one warning covers all at the end
             while trials := self._batch(searcher, trials, planned):
                 batch = [{} if trial.step else self._candidate(trial) for trial in trials]  # set with the first step
                 if folds is not None:
                     folds.begin(trials, n_splits)
                 try:
-                    results = evaluate_candidates(batch, splits, **({} if told is None else {"callback_ctx": told}))
+                    results = evaluate_candidates(
+                        batch, splits, **({} if callbacks is None else {"callback_ctx": callbacks})
+                    )
                     new = results["rows"][-len(batch) * splits.count :]
-                except ValueError as error:  # where no fit of a batch succeeds, scikit-learn gives the search up
-                    new = [] if self.error_score == "raise" else _rows_of_failure(error)
+                except ValueError as error:  # scikit-learn gives a search up if no fit of a batch succeeds
+                    new = [] if self.error_score == "raise" else rows_of_failure(error)
                     if not new:
                         raise
                 for i, trial in enumerate(trials):
                     own = new[i * splits.count : (i + 1) * splits.count]
                     if folds is not None:
                         folds.keep(trial, [row.pop("estimator") for row in own])
-                    found[trial.number] = _with_times(own, found.get(trial.number))
+                    found[trial.number] = add_times(own, found.get(trial.number))
                 trials = self._learn(searcher, trials, new)
                 if folds is not None:
                     folds.drop_ended(searcher.trials)
         for trial in searcher.trials:
             if trial.state is State.PAUSED:
                 searcher.prune(trial, "the search ended before it was its turn")
-        if told is not None:
-            told.end()
+        if callbacks is not None:
+            callbacks.end()
         rows = [row for number in sorted(found) for row in found[number]]
         _warn_or_raise_about_fit_failures(rows, self.error_score)
         if callable(self.scoring):
@@ -253,7 +255,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
             rank_finished_first(results, [trial.state is State.FINISHED for trial in searcher.trials])
 
     def _batch(self, searcher: Searcher, going_on: list[Trial], planned: int) -> list[Trial]:
-        """What is fitted next: those that go on, those that have waited and go on now, and new ones."""
+        """Return the trials to fit next: those that continue, those that are promoted, and new ones."""
         batch = list(going_on)
         while len(batch) < self.n_points:
             trial = searcher.promoted()
@@ -265,14 +267,14 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         return batch
 
     def _candidate(self, trial: Trial) -> dict[str, Any]:
-        """The estimator's parameters that a trial tries."""
+        """Return the estimator's parameters of a trial."""
         candidate = candidate_of(trial.config)
         if self.grows in candidate:
             raise ValueError(f"{self.grows} grows with each step; take it out of param_space")
         return candidate
 
     def _learn(self, searcher: Searcher, trials: Sequence[Trial], rows: Sequence[Mapping[str, Any]]) -> list[Trial]:
-        """Tell or report the mean scores of a batch; returns the trials that go on."""
+        """Tell or report the mean scores of a batch; return the trials that continue."""
         first = next((row["test_scores"] for row in rows if row["fit_error"] is None), None)
         if callable(self.scoring) and isinstance(first, dict):
             self._check_refit_for_multimetric(first)  # as scikit-learn does, which waits for the end of the search
@@ -291,7 +293,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         return going_on
 
     def _goes_on(self, searcher: Searcher, trial: Trial, score: float) -> bool:
-        """Report a step; whether another one follows at once."""
+        """Report a step; True if another one follows at once."""
         verdict = searcher.report(trial, score)
         if searcher.trials[trial.number].step == self.steps:
             searcher.tell(trial, score)
@@ -304,7 +306,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         return False
 
     def _score(self, row: Mapping[str, Any]) -> Any:
-        """What is searched for, of one fit's scores."""
+        """Return the score that is searched for, of one fit's scores."""
         scores = row["test_scores"]
         if not isinstance(scores, dict):
             return scores
@@ -316,7 +318,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
 
     @contextlib.contextmanager
     def _workers(self) -> Iterator[None]:
-        """The Ray on which joblib runs the fits, where several run at a time."""
+        """Run joblib's fits on Ray, if several run at a time."""
         if self.n_jobs in (None, 1):
             yield
             return
@@ -325,93 +327,6 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
 
         with (
             ray_for_study(None, None) as ray,
-            joblib.parallel_config(RayTasks(ray, _without_worker), n_jobs=self.n_jobs),
+            joblib.parallel_config(RayTasks(ray, failed_fits), n_jobs=self.n_jobs),
         ):
             yield
-
-
-class _SplitOnce:
-    """A splitter whose splits, once made, stay: one that shuffles would deal other folds to each batch."""
-
-    def __init__(self, cv: Any) -> None:
-        self.cv = cv
-        self.splits: list[Any] | None = None
-
-    def split(self, X: Any, y: Any = None, **params: Any) -> list[Any]:
-        """The splits of the first call."""
-        if self.splits is None:
-            self.splits = list(self.cv.split(X, y, **params))
-        return self.splits
-
-    @property
-    def count(self) -> int:
-        """How many splits there are."""
-        return len(self.splits or ())
-
-
-class _SearchContext:
-    """scikit-learn's callbacks hear of one search, whose fits are counted through all batches.
-
-    Args:
-        search: the search.
-        root: scikit-learn's context of its whole `fit`.
-        fits: how many the search will take.
-    """
-
-    def __init__(self, search: RayboSearchCV, root: Any, fits: int) -> None:
-        self.search = search
-        context = root.subcontext(task_name="search", max_subtasks=fits, sequential_subtasks=False)
-        self.context = context.call_on_fit_task_begin(estimator=search)
-        self.begun = 0
-
-    def subcontext(self, *, task_name: str, task_id: int) -> Any:
-        """The context of one fit; scikit-learn counts those of a batch from 0."""
-        self.begun += 1
-        return self.context.subcontext(task_name=task_name, task_id=self.begun - 1)
-
-    def end(self) -> None:
-        """Every fit is done."""
-        self.context.call_on_fit_task_end(estimator=self.search)
-
-
-def _with_times(rows: list[dict[str, Any]], before: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
-    """What the fits of a trial came to with a step, with the time that they took from the first step on."""
-    times = ("fit_time", "score_time")
-    return [
-        {**row, **{name: row[name] + earlier.get(name, 0.0) for name in times}}
-        for row, earlier in zip(rows, before or [{}] * len(rows), strict=True)
-    ]
-
-
-def _rows_of_failure(error: ValueError) -> list[dict[str, Any]]:
-    """What each fit of a batch came to that scikit-learn gave up because every one failed; none for another error."""
-    for frame, _ in traceback.walk_tb(error.__traceback__):
-        if frame.f_code is _warn_or_raise_about_fit_failures.__code__:
-            return list(frame.f_locals["results"])
-    return []
-
-
-def _without_worker(calls: Sequence[Any], why: str) -> list[dict[str, Any]] | None:
-    """scikit-learn's results of failed fits, for fits that lost their workers; None for other calls."""
-    results = []
-    for call, arguments, named in calls:
-        if getattr(call, "function", None) is not _fit_and_score:
-            return None
-        estimator = arguments[0]
-        estimator.fit = _Fails(why)
-        results.append(call(*arguments, **named))
-    return results
-
-
-class _Fails:
-    """Stands in for the `fit` of an estimator whose worker ended.
-
-    Args:
-        why: how it ended.
-    """
-
-    def __init__(self, why: str) -> None:
-        self.why = why
-
-    def __call__(self, *_: Any, **__: Any) -> Any:
-        raise RuntimeError(self.why)

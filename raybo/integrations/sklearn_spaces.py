@@ -76,7 +76,7 @@ def _parameter(values: Any, name: str) -> Any:
 
 
 def _is_ordered(values: list[Any]) -> bool:
-    """Whether they are numbers, three or more, that go up or down."""
+    """True if they are numbers, three or more, that go up or down."""
     if len(values) < 3 or not all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
         return False
     steps = {later > earlier for earlier, later in itertools.pairwise(values)}

@@ -10,7 +10,8 @@ import numpy as np
 
 from raybo.common.errors import MissingExtra, ObjectiveError, install_command
 from raybo.job.reports import checkpoint, saving
-from raybo.record.events import OPEN, Trial
+from raybo.record.events import OPEN
+from raybo.record.trial import Trial
 
 try:
     from sklearn.base import clone, is_classifier
@@ -131,7 +132,7 @@ class Steps:
 
 
 class FoldsInSteps:
-    """What a search has scikit-learn fit: for each trial, the estimators of its folds, which learn a step at a time.
+    """The estimators that scikit-learn fits: for each trial one per fold, which learn a step at a time.
 
     scikit-learn clones the search's estimator for each fold, and once more to refit it. Here the clones for the folds
     are the estimators that have learnt the previous steps, and the last clone learns all steps at once.

@@ -32,7 +32,7 @@ UNPACKED_BYTES = 256 * 2**20  # at most: a journal of a hundred thousand trials;
 
 @dataclass(frozen=True)
 class Arrival:
-    """What a journal that arrived was for the one in its place.
+    """The relation of a journal that arrived to the one in its place.
 
     Attributes:
         path: the journal that it was for.
@@ -48,7 +48,7 @@ class Arrival:
 
 
 def pack(path: Path) -> str:
-    """A journal as text; JournalError where there is none, or more than `UNPACKED_BYTES`."""
+    """Return a journal as text; JournalError if there is none, or more than `UNPACKED_BYTES`."""
     description, events = journal.read(path)
     rows = [[event.number, event.kind.value, event.trial, event.at, event.data] for event in events]
     content = json.dumps({"description": description.to_json(), "events": rows}).encode()
@@ -58,7 +58,7 @@ def pack(path: Path) -> str:
 
 
 def unpack(text: str, path: Path) -> Arrival:
-    """Add what has arrived to the journal at `path`, which is made where there is none.
+    """Add what has arrived to the journal at `path`, which is made if there is none.
 
     Raises:
         JournalInUse: a process is writing the journal.
@@ -67,8 +67,8 @@ def unpack(text: str, path: Path) -> Arrival:
     """
     try:
         content = json.loads(_decompressed(base64.b64decode(text, validate=True), path))
-        description, space, context = description_of(json.dumps(content["description"]))
-        checker = Checker(space, context, description.goals, description.judged)
+        description = description_of(json.dumps(content["description"]))
+        checker = Checker(description.space, description.context, description.goals, description.judged)
         events = [
             checker.read(number, kind, trial, at, json.dumps(data))
             for number, kind, trial, at, data in content["events"]
@@ -98,7 +98,7 @@ def _decompressed(packed: bytes, path: Path) -> bytes:
 
 
 def load_up(directory: Path, study: Path | None, known_from: Path | None, enqueue: Path | None) -> Path | None:
-    """Put what a job is to have from here into `directory`/LUGGAGE; None where there is nothing.
+    """Put what a job is to have from here into `directory`/LUGGAGE; None if there is nothing.
 
     Args:
         directory: an empty one.
@@ -121,13 +121,13 @@ def load_up(directory: Path, study: Path | None, known_from: Path | None, enqueu
 
 
 def unload(storage: Path, scratch: Path) -> tuple[Arrival | None, list[str]]:
-    """Where a job runs: bring its journal up to date with what it was sent.
+    """Bring the journal up to date with what was sent, where the job runs.
 
     Args:
         storage: the journal; its directory is made where there is none.
         scratch: an empty directory, for as long as the study runs.
     Returns:
-        what was done to the journal, None where none was sent; and the arguments of `raybo tune` for the rest.
+        what was done to the journal, None if none was sent; and the arguments of `raybo tune` for the rest.
     Raises:
         JournalError: as `unpack`.
     """
@@ -156,6 +156,6 @@ def lines_of(text: str) -> Iterator[str]:
 
 
 def text_of(lines: Iterable[str]) -> str | None:
-    """What `lines_of` was given, from a log that holds its lines; None where they are missing or cut short."""
+    """Return the argument of `lines_of` from a log that holds its lines; None if they are missing or cut short."""
     marked = [line[len(MARK) :] for line in lines if line.startswith(MARK)]
     return "".join(marked) if marked and not marked[-1] else None

@@ -50,7 +50,7 @@ def parameters_of(space: Space, config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def reported(space: Space, result: Mapping[str, Any]) -> Config | None:
-    """The configuration that a flattened result of Ray Tune says it was run with; None where it fits no point."""
+    """Return the configuration in a flattened result of Ray Tune; None if it is no point of the space."""
     given = {str(key)[len("config/") :]: value for key, value in result.items() if str(key).startswith("config/")}
     if isinstance(result.get("config"), Mapping):
         given = dict(result["config"])

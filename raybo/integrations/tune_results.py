@@ -1,9 +1,9 @@
-"""How a trial ended, by what Ray Tune says of it, as an event of the study; the event names no trial.
+"""A trial's steps and its end, as Ray Tune reports them, in events of the study; the event names no trial.
 
     Tune says                                               recorded    with
     ended by itself or by a scheduler, metric finite        finished    the last value that it reported
-    the same, the last report lacks the metric              finished    the last finite value before; failed without one
-    the same, the metric is NaN, infinite or no number      failed      what was reported
+    likewise, the last report lacks the metric              finished    the last finite value before; failed without one
+    likewise, the metric is NaN, infinite or no number      failed      what was reported
     error                                                   failed
     stopped while it waited or was paused                   finished    the last finite value; stopped without one
 
@@ -18,28 +18,35 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
-from raybo.common.errors import TrialError
-from raybo.record.events import Event, Kind, context_data
+from raybo.common.arguments import number_in
+from raybo.common.errors import MethodError, TrialError
+from raybo.common.messages import shown
+from raybo.record.contexts import context_data
+from raybo.record.events import AttemptEvent, EventData, Failed, Pruned, Stopped, Told
 from raybo.record.goals import Goals
 from raybo.record.history import ONE
 from raybo.record.results import finite, told
+from raybo.record.trial import Trial
 from raybo.space import Space, read_context
+
+TRAINING_ITERATION = "training_iteration"  # Tune's name for a step
+UNKNOWN = -1  # the number of a trial that is yet to get one
 
 
 def is_finite(value: object) -> bool:
-    """Whether it is a finite number."""
+    """True if it is a finite number."""
     try:
         return math.isfinite(finite(value, 0))
     except TrialError:
         return False
 
 
-def ended(value: object, failure: str = "", goals: Goals = ONE) -> Event:
-    """How a trial ended that has this value, or with several goals these, or the failure where one is told."""
+def ended(value: object, failure: str = "", goals: Goals = ONE) -> AttemptEvent:
+    """Return the end of a trial with this value, or with several goals these values, or with this failure."""
     if failure:
-        return Event(Kind.FAILED, None, {"reason": failure})
+        return Failed(UNKNOWN, reason=failure)
     if not goals.is_plain:
         reported = value if isinstance(value, Mapping) else {}
         for name in goals.needed:
@@ -47,37 +54,37 @@ def ended(value: object, failure: str = "", goals: Goals = ONE) -> Event:
                 what = (
                     f"{reported[name]!r} for {name}, which is not a finite number" if name in reported else f"no {name}"
                 )
-                return Event(Kind.FAILED, None, {"reason": f"it reported {what}"})
-        return Event(Kind.TOLD, None, told({name: reported[name] for name in goals.needed}, 0, goals))
+                return Failed(UNKNOWN, reason=f"it reported {what}")
+        return Told(UNKNOWN, **told({name: reported[name] for name in goals.needed}, 0, goals))
     if not is_finite(value):
-        return Event(Kind.FAILED, None, {"reason": f"it reported {value!r}, which is not a finite number"})
-    return Event(Kind.TOLD, None, {"value": finite(value, 0)})
+        return Failed(UNKNOWN, reason=f"it reported {value!r}, which is not a finite number")
+    return Told(UNKNOWN, value=finite(value, 0))
 
 
 def read_end(
-    result: Mapping[str, Any] | None, error: bool, latest: Event | None, goals: Goals, context: Space | None
-) -> tuple[Event, str]:
-    """How a trial ended, by the table above.
+    result: Mapping[str, Any] | None, error: bool, latest: AttemptEvent | None, goals: Goals, context: Space | None
+) -> tuple[AttemptEvent, str]:
+    """Return how a trial ended, by the table above.
 
     Args:
-        result: its last report; None where Tune gives none.
-        error: whether Tune says that it failed.
+        result: its last report; None if Tune gives none.
+        error: True if Tune says that it failed.
         latest: its last report with a finite value.
         goals: what counts.
-        context: the space of the contexts; None where none is declared.
+        context: the space of the contexts; None if none is declared.
     Returns:
-        the event, and where it has a value and no context, why it has none.
+        the event; and the reason if it has a value, but lacks its context.
     """
     if error:
-        return Event(Kind.FAILED, None, {"reason": "Ray Tune reported an error"}), ""
+        return Failed(UNKNOWN, reason="Ray Tune reported an error"), ""
     if not result:
-        return latest or Event(Kind.STOPPED, None, {"reason": "it was stopped before it reported a value"}), ""
+        return latest or Stopped(UNKNOWN, reason="it was stopped before it reported a value"), ""
     if latest is not None and any(result.get(name) is None for name in goals.needed):
         return latest, ""
     return _read_report(result, goals, context)
 
 
-def _read_report(result: Mapping[str, Any], goals: Goals, context: Space | None) -> tuple[Event, str]:
+def _read_report(result: Mapping[str, Any], goals: Goals, context: Space | None) -> tuple[AttemptEvent, str]:
     if not goals.is_plain:  # which goes without a context
         return ended(result, "", goals), ""
     metric = goals.names[0]
@@ -86,6 +93,63 @@ def _read_report(result: Mapping[str, Any], goals: Goals, context: Space | None)
         return end, ""
     reading = read_context(context, result)
     lacking = ""
-    if reading.values is None and end.kind is Kind.TOLD:
+    if reading.values is None and isinstance(end, Told):
         lacking = reading.note or f"context {reading.missing[0]}: it was not reported"
-    return replace(end, data={**end.data, **context_data(context, reading)}), lacking
+    return replace(end, **context_data(context, reading)), lacking
+
+
+def read_step(result: Mapping[str, Any], end: AttemptEvent, goals: Goals, steps: int | None) -> EventData | None:
+    """Return the step that a report is of, for models and for constraints that must hold at every step.
+
+    Args:
+        result: the report.
+        end: what `read_end` makes of it.
+        goals: what counts.
+        steps: how many a whole run has; None if it is not declared.
+    Returns:
+        the data of an event; None if steps do not count, this is none of them, or its value is not finite.
+    """
+    step = result.get(TRAINING_ITERATION)
+    counts = steps is not None or any(constraint.at_every_step for constraint in goals.constraints)
+    if not counts or not isinstance(step, int) or step < 1 or (steps is not None and step > steps):
+        return None
+    first, *others = goals.needed
+    value = end.value if isinstance(end, Told) else result.get(first)
+    if not is_finite(value):
+        return None
+    data: EventData = {"step": step, "value": float(cast(float, value))}
+    if metrics := {name: float(result[name]) for name in others if is_finite(result.get(name))}:
+        data["metrics"] = metrics
+    return data
+
+
+def pruned_early(
+    trial: Trial, result: Mapping[str, Any], end: AttemptEvent, goals: Goals, steps: int | None
+) -> AttemptEvent:
+    """Return the end of a trial: as pruned if it has not run all steps, where steps are declared.
+
+    Such a trial may lack a number, such as a metric that is only measured at the end.
+    """
+    has_value = isinstance(end, Told) or any(result.get(name) is None for name in goals.needed[1:])
+    if steps is None or not 0 < trial.step < steps or not has_value:
+        return end
+    reason = f"Ray Tune ended it after iteration {trial.step} of {steps}"
+    data = {key: value for key, value in end.data.items() if key != "value"}
+    data |= {"reason": reason, "rule": "ray tune", "step": trial.step}
+    return Pruned.of(trial.number, data)
+
+
+def require_each(value: Any, goals: Goals) -> None:
+    """MethodError if a known result lacks a number that is needed, and would be taken for a failure."""
+    if goals.is_plain:
+        return
+    if not isinstance(value, Mapping) or not all(name in value for name in goals.needed):
+        raise MethodError(f"a known value must be a dict with {', '.join(goals.needed)}, got {shown(value)}")
+    for name in goals.needed:
+        require_number(value[name], f"a known value: {name}")
+
+
+def require_number(value: Any, name: str) -> None:
+    """MethodError if a known result is neither a number, finite or not, nor None for a failure."""
+    if value is not None and number_in(value) is None:
+        raise MethodError(f"{name} must be a number, got {shown(value)}")

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from raybo.common.errors import JournalError
-from raybo.record.events import Event, Kind
+from raybo.integrations.tune_results import UNKNOWN
+from raybo.record.description import Description
+from raybo.record.events import KINDS, AttemptEvent, Event, Kind, Told
 from raybo.record.goals import Goals, Mode
-from raybo.record.history import GENERATION
+from raybo.record.history import GENERATION, ONE
 from raybo.space import Opaque, Space, object_from_json, object_to_json
 
 FORMAT = 1
 
 
 def _events_from_json(rows: Any) -> list[Event]:
-    return [Event(Kind(kind), trial, data) for kind, trial, data in rows]
+    return [KINDS[Kind(kind)].of(trial, data) for kind, trial, data in rows]
 
 
-def _latest_from_json(reports: Any) -> dict[str, Event]:
-    return {key: Event(Kind.TOLD, None, data) for key, data in reports.items()}
+def _latest_from_json(reports: Any) -> dict[str, AttemptEvent]:
+    return {key: Told.of(UNKNOWN, data) for key, data in reports.items()}
 
 
 def _attributes_to_json(attributes: Mapping[str, Any]) -> dict[str, Any]:
@@ -32,7 +34,7 @@ def _attributes_to_json(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _holds_opaque(value: Any) -> bool:
-    """Whether something in it could be kept by its text only."""
+    """True if something in it could be kept by its text only."""
     if isinstance(value, dict):
         return any(map(_holds_opaque, value.values()))
     return any(map(_holds_opaque, value)) if isinstance(value, (list, tuple)) else isinstance(value, Opaque)
@@ -60,16 +62,16 @@ class SearchState:
     """A search as it is at one moment.
 
     Attributes:
-        metrics, constraints: two to four metrics, and bounds of numbers, by name; None where there is one, or are none.
-        metric, mode, method, options, seed: what it was given, or took from Tune; None where that is not known yet.
-        space, context: what it searches, and the space of the contexts; None where there is none.
-        samples: how many trials Tune means to run; None where it did not say.
+        declared: the goals as declared: the constraints, and the metrics if there are several.
+        metric, mode, method, options, seed: what it was given, or took from Tune; None if that is not known yet.
+        space, context: what it searches, and the space of the contexts; None if there is none.
+        samples: how many trials Tune means to run; None if it did not say.
         events: of the study, in order.
         trials: the numbers of Tune's trials, by id.
         latest: the last report with a finite value of each trial that runs, by id.
         points: configurations that are still to be run first.
         attributes: what a subclass has beside that; of it, only what JSON can hold is saved.
-        steps: how many iterations a whole run has; None where a trial is learned from by its end alone.
+        steps: how many iterations a whole run has; None if a trial is learned from by its end alone.
         generation: of the rules by which methods propose; 1 where raybo 0.1 began it.
     """
 
@@ -83,12 +85,11 @@ class SearchState:
     samples: int | None = None
     events: list[Event] = field(default_factory=list, metadata=EVENTS)
     trials: dict[str, int] = field(default_factory=dict)
-    latest: dict[str, Event] = field(default_factory=dict, metadata=LATEST)
+    latest: dict[str, AttemptEvent] = field(default_factory=dict, metadata=LATEST)
     points: list[Any] = field(default_factory=list, metadata=POINTS)
     attributes: dict[str, Any] = field(default_factory=dict, metadata=ATTRIBUTES)
     steps: int | None = None
-    metrics: dict[str, str] | None = None
-    constraints: dict[str, str] | None = None
+    declared: Goals = field(default=ONE)
     generation: int = GENERATION
 
     def write(self, path: Path) -> None:
@@ -97,6 +98,8 @@ class SearchState:
         for known in fields(self):
             value, write = getattr(self, known.name), known.metadata.get("write")
             state[known.name] = value if value is None or write is None else write(value)
+        declared = state.pop("declared")
+        state.update(metrics=declared.metrics, constraints=declared.rules)
         if not state["attributes"]:
             del state["attributes"]  # as raybo 0.1 knows it
         for name in ("steps", "metrics", "constraints"):
@@ -106,12 +109,28 @@ class SearchState:
 
     @property
     def goals(self) -> Goals:
-        """What is wanted of what trials report; ValueError where it is nonsense."""
-        return Goals.of(self.metrics, self.constraints, metric=self.metric or "value", mode=self.mode or "max")
+        """The goals of the search; "value" and "max" until Tune says what they are."""
+        if self.declared.k > 1:
+            return self.declared
+        return replace(self.declared, names=(self.metric or "value",), modes=(self.mode or "max",))
+
+    def description(self, space: Space, seed: int) -> Description:
+        """Return what the search is about."""
+        return Description(
+            objective="",
+            goals=self.goals,
+            space=space,
+            method=self.method,
+            seed=seed,
+            options=self.options,
+            context=self.context,
+            steps=self.steps,
+            generation=self.generation,
+        )
 
     @classmethod
     def read(cls, path: Path) -> SearchState:
-        """What a file holds; JournalError where it is no saved search."""
+        """Read a file; JournalError if it is no saved search."""
         try:
             state = json.loads(path.read_text(encoding="utf-8"))
             if state["format"] != FORMAT:
@@ -124,6 +143,7 @@ class SearchState:
                 "generation": 1,
             }
             state = {**unsaved, **state}  # what raybo 0.1 did not save
+            state["declared"] = Goals.of(state.pop("metrics"), state.pop("constraints"))
             found = {}
             for known in fields(cls):
                 value, read = state[known.name], known.metadata.get("read")

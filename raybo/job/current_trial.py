@@ -33,7 +33,7 @@ class CurrentTrial:
     attempt: int
     seed: int
     config: Mapping[str, Any]
-    _kept: Path = field(repr=False)
+    _directory: Path = field(repr=False)
 
     @property
     def directory(self) -> Path:
@@ -47,15 +47,15 @@ class CurrentTrial:
         Raises:
             OSError: it cannot be made.
         """
-        self._kept.mkdir(parents=True, exist_ok=True)
-        return self._kept
+        self._directory.mkdir(parents=True, exist_ok=True)
+        return self._directory
 
 
-_running: CurrentTrial | None = None  # of the process, which runs one at a time: threads of the job see it too
+_running: CurrentTrial | None = None  # of the process, which runs one trial at a time, so that threads see it too
 
 
 def current_trial() -> CurrentTrial | None:
-    """The trial that this process is running; None outside the trials of `raybo tune` and `raybo.tune`.
+    """Return the trial that this process is running; None outside the trials of `raybo tune` and `raybo.tune`.
 
     It does not know about trials that Ray Tune or scikit-learn runs.
 
@@ -71,7 +71,7 @@ def current_trial() -> CurrentTrial | None:
 
 @contextmanager
 def running(trial: CurrentTrial | None) -> Iterator[None]:
-    """What `current_trial` returns within the block."""
+    """Have `current_trial` return this trial within the block."""
     global _running
     before, _running = _running, trial
     try:

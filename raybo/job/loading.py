@@ -14,18 +14,18 @@ from raybo.common.errors import ObjectiveError
 from raybo.common.messages import in_words, near, nearest
 from raybo.job.objective import Objective
 
-LOADED_BY_PATH = "raybo_objective_"  # how the modules are called that no worker can import by name
+LOADED_BY_PATH = "raybo_objective_"  # begins the names of modules that no worker can import by name
 
 
 def load_objective(target: str, *, is_module: bool = False) -> Objective:
-    """The objective of FILE, FILE:NAME or package.module:NAME.
+    """Load the objective of FILE, FILE:NAME or package.module:NAME.
 
-    A file's directory is importable while it is loaded, as for a script, and so is its package where it lies in one; of
-    modules, those are found that `python -m` would find.
+    A file's directory is importable while it is loaded, as for a script, and so is its package if it lies in one. The
+    modules that are found are those that `python -m` finds.
 
     Args:
-        target: where it is.
-        is_module: whether that is a module, even where there is a file of that name.
+        target: of the objective.
+        is_module: whether it names a module, even if there is a file of that name.
     Raises:
         ObjectiveError: the file or module is missing or does not import, or holds no such objective, none, or several.
     """
@@ -54,7 +54,7 @@ def load_objective(target: str, *, is_module: bool = False) -> Objective:
 
 
 def study_name(target: str) -> str:
-    """What the study of an objective FILE, FILE:NAME or package.module:NAME is called when nobody says."""
+    """Return the default name of the study of an objective FILE, FILE:NAME or package.module:NAME."""
     text, _, name = target.partition(":")
     is_module = not Path(text).is_file() and _is_module_name(text)
     stem = text.rpartition(".")[2] if is_module else Path(text).stem
@@ -62,12 +62,12 @@ def study_name(target: str) -> str:
 
 
 def is_loaded_by_path(module: Any) -> bool:
-    """Whether no worker can import the module by its name."""
+    """True if no worker can import the module by its name."""
     return bool(module.__name__.rpartition(".")[2].startswith(LOADED_BY_PATH))
 
 
 def directories_of(module: Any) -> list[Path]:
-    """Where a worker finds what a module of the user imports by name: its package's place, and for a file its own."""
+    """Return where a worker finds what a user's module imports: the place of its package, and of a file itself."""
     if getattr(module, "__file__", None) is None:
         return []
     directory = Path(module.__file__).resolve().parent
@@ -80,11 +80,11 @@ def _is_module_name(text: str) -> bool:
     return not text.endswith(".py") and all(part.isidentifier() for part in text.split("."))
 
 
-_loading: list[str] = []  # what is being loaded just now
+_loading: list[str] = []  # what is being loaded
 
 
 def require_not_loading() -> None:
-    """ObjectiveError where an objective's file is only being loaded, and would run a study of its own."""
+    """Raise ObjectiveError if an objective's file runs a study of its own while it is loaded."""
     if _loading:
         raise ObjectiveError(
             f"{_loading[-1]} runs a study of its own while it is loaded; put that under "
@@ -109,14 +109,14 @@ def _import(text: str) -> Any:
             return importlib.import_module(text)
     except ObjectiveError:
         raise
-    except (Exception, SystemExit) as error:  # whatever the user's module raises is told as the module's fault
+    except (Exception, SystemExit) as error:  # whatever the user's module raises
         if isinstance(error, ModuleNotFoundError) and error.name and f"{text}.".startswith(f"{error.name}."):
             raise ObjectiveError(f"{text}: there is no module {error.name!r} here, and no such file") from None
         raise ObjectiveError(f"{text}: does not import: {in_words(error)}") from error
 
 
 def _package_of(directory: Path) -> tuple[str, Path]:
-    """The dotted name of the package that a directory is, empty where it is none; and what holds the package."""
+    """Return the dotted name of the package that a directory is, empty if it is none, and what holds the package."""
     names = []
     while (directory / "__init__.py").is_file() and directory.name.isidentifier():
         names.append(directory.name)
@@ -127,7 +127,7 @@ def _package_of(directory: Path) -> tuple[str, Path]:
 def _load_module(path: Path) -> Any:
     directory = path.resolve().parent
     package, root = _package_of(directory)
-    # a name of its own, so that a user's random.py or ray.py never takes the place of the real one
+    # a unique name, so that a user's random.py or ray.py never replaces the real one
     name = f"{package}.{LOADED_BY_PATH}{path.stem}".removeprefix(".")
     spec = importlib.util.spec_from_file_location(name, path.resolve())
     if spec is None or spec.loader is None:
@@ -144,12 +144,12 @@ def _load_module(path: Path) -> Any:
         if str(error).startswith(f"{path} runs a study"):
             raise
         raise ObjectiveError(f"{path}{_line_in(error, path)}: does not import: {in_words(error)}") from error
-    except (Exception, SystemExit) as error:  # whatever the user's file raises is told as the file's fault
-        said = in_words(error)
+    except (Exception, SystemExit) as error:  # whatever the user's file raises
+        reason = in_words(error)
         remedy = (
-            "; is it in a package? then give the package an __init__.py" if "no known parent package" in said else ""
+            "; is it in a package? then give the package an __init__.py" if "no known parent package" in reason else ""
         )
-        raise ObjectiveError(f"{path}{_line_in(error, path)}: does not import: {said}{remedy}") from error
+        raise ObjectiveError(f"{path}{_line_in(error, path)}: does not import: {reason}{remedy}") from error
     return module
 
 

@@ -76,7 +76,7 @@ class Objective:
     goals: Goals = ONE
 
     def __call__(self, config: Mapping[str, Any], **settings: Any) -> Any:
-        """What the function returns for this configuration."""
+        """Return what the function returns for this configuration."""
         return self.function(config, **{**self.settings, **settings})
 
     @property
@@ -143,7 +143,7 @@ class Objective:
                 )
 
     def wanting(self, metrics: Mapping[str, str] | None, constraints: Mapping[str, str] | None) -> Objective:
-        """The same objective with other metrics or constraints, if any are given.
+        """Return this objective with other metrics or constraints, if any are given.
 
         Raises:
             ObjectiveError: one of them is wrong.
@@ -158,7 +158,7 @@ class Objective:
         return replace(self, metric=goals.names[0], mode=goals.modes[0], goals=goals)
 
     def with_settings(self, /, **settings: Any) -> Objective:
-        """The same objective with some of its keyword parameters fixed; text is read as the parameter's type.
+        """Return this objective with some of its keyword parameters fixed; text is read as the parameter's type.
 
         Raises:
             ObjectiveError: the function has no such keyword parameter, or the value is of another type.
@@ -355,8 +355,8 @@ def report_context(**values: Any) -> None:
 
 
 @contextmanager
-def reports_to(report: Callable[[Mapping[str, Any]], None]) -> Iterator[None]:
-    """What receives the values of `report_context` within the block."""
+def contexts_sent_to(report: Callable[[Mapping[str, Any]], None]) -> Iterator[None]:
+    """Send the values of `report_context` to a receiver within the block."""
     token = _report.set(report)
     try:
         yield
@@ -365,7 +365,7 @@ def reports_to(report: Callable[[Mapping[str, Any]], None]) -> Iterator[None]:
 
 
 def _place_of(function: Callable[..., Any]) -> str:
-    """Where a function is declared, `FILE:LINE: `; empty where that is not known."""
+    """Return the place of a function's declaration, `FILE:LINE: `; empty if it is unknown."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None or not Path(code.co_filename).is_file():
         return ""

@@ -1,6 +1,6 @@
-"""What a job reports while it runs: the result of each step, and the checkpoints from which it can continue.
+"""Reports of a job while it runs: the result of each step, and the checkpoints from which it can continue.
 
-If the job runs as a trial, something listens; if it is only called, nothing does.
+If the job runs as a trial, its reports have a receiver; if it is only called, they have none.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from raybo.common.messages import shown
 
 
 class TrialPruned(BaseException):
-    """The trial has to end here: raised in the job by `raybo.report`, or by a job that gives up of its own accord.
+    """The trial has to end here: raised in the job by `raybo.report`, or by a job that gives up by itself.
 
     It is not a subclass of `Exception`, so that a job that continues after errors does not swallow it.
 
@@ -31,23 +31,24 @@ class TrialPruned(BaseException):
     """
 
 
-class Listener(Protocol):
-    """What hears a running trial."""
+class ReportReceiver(Protocol):
+    """Receives the reports of a running trial."""
 
     def report(self, metrics: Any, step: int | None) -> None:
-        """A step's metrics. Raises TrialPruned if the trial has to end."""
+        """Take a step's metrics. Raises TrialPruned if the trial has to end."""
         ...
 
     def checkpoint(self) -> Path | None:
-        """The directory of the trial's last checkpoint."""
+        """Return the directory of the trial's last checkpoint; None if there is none."""
         ...
 
     def saving(self) -> AbstractContextManager[Path]:
-        """A directory that becomes the checkpoint of the next report."""
+        """Yield a directory that becomes the checkpoint of the next report."""
         ...
 
 
-_listener: Listener | None = None  # of the process, which runs one trial at a time: threads of the job are heard too
+# of the process, which runs one trial at a time: what the threads of the job report counts too
+_receiver: ReportReceiver | None = None
 _saving: list[int] = []  # the threads that are saving a checkpoint
 
 
@@ -76,12 +77,12 @@ def report(metrics: Mapping[str, Any] | float, step: int | None = None) -> None:
     if step is not None:
         require_step(step)
     require_saved()
-    if _listener is not None:
-        _listener.report(metrics, step)
+    if _receiver is not None:
+        _receiver.report(metrics, step)
 
 
 def require_saved() -> None:
-    """ObjectiveError inside a `saving` block: its checkpoint would go with the report after this one."""
+    """Raise ObjectiveError inside a `saving` block: its checkpoint would go with the report after this one."""
     if threading.get_ident() in _saving:
         raise ObjectiveError(
             "report: a step is reported within raybo.saving(); report (or yield) after the block, when its checkpoint "
@@ -90,12 +91,12 @@ def require_saved() -> None:
 
 
 def require_step(step: Any) -> int:
-    """The step as a whole number; ObjectiveError if it is not one from 1."""
+    """Return the step as a whole number. Raises ObjectiveError if it is not one from 1."""
     return whole_number(step, "report: step", error=ObjectiveError)
 
 
 def checkpoint() -> Path | None:
-    """The directory of this trial's last checkpoint, to continue from; None if there is none, or outside a trial.
+    """Return the directory of this trial's last checkpoint, to continue from; None without one or a trial.
 
     Do not change its contents. Steps reported without a number are counted on from the step of this checkpoint.
 
@@ -103,12 +104,12 @@ def checkpoint() -> Path | None:
         >>> raybo.checkpoint() is None
         True
     """
-    return None if _listener is None else _listener.checkpoint()
+    return None if _receiver is None else _receiver.checkpoint()
 
 
 @contextmanager
 def saving() -> Iterator[Path]:
-    """A new directory to save into, which becomes the checkpoint that goes with the next report.
+    """Yield a new directory to save into, which becomes the checkpoint that goes with the next report.
 
     It is kept whole or not at all: if the block raises or the process dies, there is no such checkpoint. If the
     objective is only called, and not run as a trial, the directory is thrown away.
@@ -118,7 +119,7 @@ def saving() -> Iterator[Path]:
         ...     _ = (directory / "weights.txt").write_text("0.1 0.2")
         >>> raybo.report({"loss": 0.5})
     """
-    with _thrown_away() if _listener is None else _listener.saving() as directory:
+    with _temporary() if _receiver is None else _receiver.saving() as directory:
         here = threading.get_ident()
         _saving.append(here)
         try:
@@ -128,17 +129,17 @@ def saving() -> Iterator[Path]:
 
 
 @contextmanager
-def _thrown_away() -> Iterator[Path]:
+def _temporary() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="raybo-checkpoint-") as name:
         yield Path(name)
 
 
 @contextmanager
-def heard_by(listener: Listener | None) -> Iterator[None]:
-    """Within the block, the listener hears the reports of this process."""
-    global _listener
-    before, _listener = _listener, listener
+def reports_sent_to(receiver: ReportReceiver | None) -> Iterator[None]:
+    """Send the reports of this process to a receiver within the block; None for nowhere."""
+    global _receiver
+    before, _receiver = _receiver, receiver
     try:
         yield
     finally:
-        _listener = before
+        _receiver = before

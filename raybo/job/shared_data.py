@@ -16,7 +16,7 @@ import numpy as np
 
 T = TypeVar("T")
 
-SIZE_OF_OTHERS = 1_000  # bytes, of what does not say how large it is
+SIZE_OF_OTHERS = 1_000  # bytes assumed for objects of unknown size
 
 
 class Shared(Generic[T]):
@@ -24,7 +24,7 @@ class Shared(Generic[T]):
 
     def __init__(self, source: Any) -> None:
         self._source = source
-        self._token = ""  # by which a worker finds it in Ray's store; empty where the data are its own
+        self._token = ""  # by which a worker finds the data in Ray's store; empty if they are in this process
         self._made: list[T] = []
 
     @property
@@ -39,7 +39,7 @@ class Shared(Generic[T]):
 
     @property
     def summary(self) -> str:
-        """What a journal says of it: the function that makes it, or what the data look like, with their fingerprint."""
+        """Return what a journal holds of it: the function that makes it, or kind, shape and fingerprint."""
         return f"made by {_name(self._source)}" if callable(self._source) else fingerprint(self._source)
 
     def _bind(self, token: str) -> None:
@@ -108,7 +108,7 @@ def shared_by(function: Any) -> dict[tuple[str, str], Shared[Any]]:
 
 
 def token_of(data: Shared[Any], sent: dict[str, Shared[Any]]) -> str:
-    """The token of shared data among those that are sent; a new one where it has none yet."""
+    """Return the token of shared data among those that are sent; a new one if it has none yet."""
     for token, other in sent.items():
         if other is data:
             return token
@@ -118,7 +118,7 @@ def token_of(data: Shared[Any], sent: dict[str, Shared[Any]]) -> str:
 
 
 def is_data(value: Any) -> bool:
-    """Whether a setting is data rather than a word or a number: an array, a table, or something that holds one."""
+    """True if a setting is data rather than a word or a number: an array, a table, or something that holds one."""
     if isinstance(value, (list, tuple)):
         return any(map(is_data, value))
     if isinstance(value, Mapping) and not _is_sparse(value):
@@ -134,7 +134,7 @@ def size_of(value: Any) -> int:
         return sum(map(size_of, value))
     if isinstance(value, Mapping):
         return sum(map(size_of, value.values()))
-    if hasattr(value, "memory_usage"):  # of pandas, where nbytes leaves the index out
+    if hasattr(value, "memory_usage"):  # of pandas, whose nbytes leaves the index out
         with suppress(Exception):
             return int(np.sum(value.memory_usage(deep=True)))
     parts = [value, *(getattr(value, name, None) for name in ("data", "indices", "indptr"))]  # of sparse matrices
@@ -146,7 +146,7 @@ def size_of(value: Any) -> int:
 def fingerprint(value: Any) -> str:
     """Kind, shape and a hash of data, by which a continued study tells whether they have changed.
 
-    Of sparse matrices the hash covers where the values are; of tables the names and types of columns, and the index.
+    Of sparse matrices the hash covers the values' positions; of tables the names and types of columns, and the index.
     What cannot be hashed at little cost (objects in arrays, whatever is neither array nor table) is known by its shape.
     """
     if isinstance(value, Shared):
@@ -206,7 +206,7 @@ def _is_sparse(value: Any) -> bool:
 
 
 def _parts_of_sparse(value: Any) -> list[Any]:
-    """The values, and where they are, as the matrix holds them: sorted where it does not say that they are."""
+    """Return a matrix's values and their positions, sorted if the matrix is not marked as sorted."""
     if not isinstance(getattr(value, "data", None), np.ndarray) or value.data.dtype.hasobject:  # dok, lil
         value = value.tocsr()
     if not getattr(value, "has_sorted_indices", True):  # libraries sort them in place

@@ -1,6 +1,6 @@
 """The durable study: one SQLite file, one writer, any number of readers.
 
-    study   one row: what is studied (`Description`, JSON)
+    study   one row: what is studied (`raybo.record.description.Description`, JSON)
     event   number, kind, trial, at, data: the history, in order (`raybo.record.history.Event`, data is JSON)
 
 Events are only ever added, several in one transaction, and a transaction that was committed survives the death of every
@@ -11,7 +11,6 @@ releases when the process dies in whatever way. Everything in it is JSON and not
     chain         checksums, by which damage is seen
     acknowledged  how far it went, beside it while it is written
     clean         text without halves of surrogate pairs
-    description   what is studied, and in words what another study does differently
     schema        what makes an SQLite file a journal
     reading       opening a file without harm, and reading it
     tail          reading on, as it grows
@@ -25,14 +24,12 @@ from __future__ import annotations
 
 from raybo.journal.checks import fits
 from raybo.journal.clean import clean, clean_text
-from raybo.journal.description import Description
 from raybo.journal.lock import holder, in_use
 from raybo.journal.reading import as_path, exists, is_marked, read, require_exists, require_no_journal
 from raybo.journal.tail import Tail
 from raybo.journal.writing import Journal
 
 __all__ = [
-    "Description",
     "Journal",
     "Tail",
     "as_path",

@@ -45,7 +45,7 @@ def mark_path(journal: Path) -> Path:
 
 
 def read_mark(journal: Path) -> Mark | None:
-    """What was acknowledged of a journal; None where no writer has left anything that can be read."""
+    """Return what was acknowledged of a journal; None where no writer has left anything that can be read."""
     for _ in range(LOOKS):
         try:
             text = mark_path(journal).read_text(encoding="ascii")

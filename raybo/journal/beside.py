@@ -12,7 +12,7 @@ OUTPUT = "output.txt"  # in a trial's directory: the last of what it printed
 
 
 def is_uri(place: str | None) -> bool:
-    """Whether that is more than a path."""
+    """True if that is more than a path."""
     return place is not None and "://" in place
 
 

@@ -10,25 +10,18 @@ only what every trial may hold is checked.
 from __future__ import annotations
 
 import json
-import math
-import os
-import re
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any
 
-from raybo.common.arguments import MOST
 from raybo.common.messages import in_words
-from raybo.journal.beside import is_uri
 from raybo.journal.clean import clean_json
-from raybo.journal.description import Description
-from raybo.record.events import OPEN, Event, Kind, Origin, State, states_before
+from raybo.record.description import Description
+from raybo.record.event_fields import is_count, is_finite, is_time, is_whole
+from raybo.record.events import KINDS, OPEN, Asked, Event, Kind, Origin, Reported, State, Told, TrialEvent
 from raybo.record.goals import Goals
 from raybo.record.history import GENERATION, ONE
 from raybo.space import Categorical, Integer, Space, context_space
 
-CHECKPOINT = re.compile(r"[0-9]+-[0-9]+")  # attempt and number, which make a directory's name
-KINDS = frozenset(kind.value for kind in Kind)
 NESTED = 100  # levels of lists and objects that an event may hold
 
 
@@ -49,32 +42,30 @@ def parsed(text: str) -> Any:
     return clean_json(value) if "\\u" in text or not text.isascii() else value
 
 
-def description_of(text: str) -> tuple[Description, Space, Space | None]:
-    """What is studied, its space and its contexts."""
+def text_of(description: Description) -> str:
+    """Return the JSON by which a journal begins."""
+    return json.dumps(description.to_json())
+
+
+def description_of(text: str) -> Description:
+    """Read what a journal is about; Nonsense if the text is no description that raybo writes."""
     said = parsed(text)
     _require(isinstance(said, dict), "the description is not an object")
     try:
-        description = Description(**said)
-        space = Space.from_json(description.space)
-        context = None if description.context is None else Space.from_json(description.context)
-        context_space(context, space)
+        description = Description.from_json(said)
+        context_space(description.context, description.space)
     except Exception as error:  # whatever a space that is none makes the parameters raise
         raise Nonsense(f"its description: {in_words(error)}") from error
-    for name in ("objective", "metric", "method"):
+    goals = description.goals
+    for name in ("objective", "method"):
         _require(isinstance(getattr(description, name), str), f"{name} is no text")
-    _require(description.mode in ("max", "min"), "mode is neither max nor min")
-    try:
-        goals = description.goals
-    except ValueError as error:
-        raise Nonsense(f"its description: {error}") from error
-    _require((goals.names[0], goals.modes[0]) == (description.metric, description.mode), "its first metric differs")
-    _require(context is None or goals.is_plain, "it has contexts beside several metrics or constraints")
-    _require(_is_whole(description.seed) and description.seed >= 0, "seed is not a whole number from 0")
+    _require(description.context is None or goals.is_plain, "it has contexts beside several metrics or constraints")
+    _require(is_whole(description.seed) and description.seed >= 0, "seed is not a whole number from 0")
     _require(
-        description.steps is None or (_is_count(description.steps) and description.steps > 0), "steps is not a number"
+        description.steps is None or (is_count(description.steps) and description.steps > 0), "steps is not a number"
     )
     _require(
-        _is_count(description.generation) and 1 <= description.generation <= GENERATION,
+        is_count(description.generation) and 1 <= description.generation <= GENERATION,
         "its methods are of a newer version",
     )
     _require(description.value in ("last", "best"), "value is neither last nor best")
@@ -82,7 +73,7 @@ def description_of(text: str) -> tuple[Description, Space, Space | None]:
     for name in ("settings", "options", "scheduler_options"):
         _require(isinstance(getattr(description, name), dict), f"{name} is no object")
     _require(description.judged in (None, *goals.names), "its scheduler looks at none of its metrics")
-    return description, space, context
+    return description
 
 
 class Checker:
@@ -109,64 +100,64 @@ class Checker:
             raise Nonsense(f"event {self.number + 1} is missing")
         self.number += 1
         try:
-            if not isinstance(kind, str) or kind not in KINDS:
+            if kind not in list(Kind):
                 raise Nonsense(f"there is no kind {kind!r}")
-            _require(isinstance(at, str) and _is_time(at), "its time is invalid")
+            _require(is_time(at), "its time is invalid")
             _require(isinstance(text, str), "its data is not text")
             data = parsed(text)
             _require(isinstance(data, dict), "its data is not an object")
-            event = Event(Kind(kind), trial, data, number, at)
-            self._check(event)
-        except Nonsense as error:
+            event = self._event(KINDS[Kind(kind)], trial, data, number, at)
+        except ValueError as error:
             raise Nonsense(f"event {number}: {error}") from error
         return event
 
-    def _check(self, event: Event) -> None:
-        trial, data = event.trial, cast("dict[str, Any]", event.data)
-        for key, value in data.items():
-            if key in ANY and not ANY[key](value):
-                raise Nonsense(f"its {key} is none")
-        for key in NEEDED[event.kind]:
-            if key not in data:
-                raise Nonsense(f"it has no {key}")
-        if event.kind in (Kind.PLANNED, Kind.ENDED):
+    def _event(self, kind: type[Event], trial: Any, data: Mapping[str, Any], number: int, at: str) -> Event:
+        """The event, with its place among the others; ValueError if it is invalid."""
+        kind.require(data)
+        if not issubclass(kind, TrialEvent):
             _require(trial is None, "it must not name a trial")
-            return
-        if event.kind is Kind.ASKED:
-            if not _is_whole(trial) or trial != len(self.states):
+            return kind.of(None, data, number, at)
+        if issubclass(kind, Asked):
+            if not is_whole(trial) or trial != len(self.states):
                 raise Nonsense(f"trial {trial!r} is not the next")
-            self.states.append(State.PENDING)
-            self.steps.append(0)
-            _require(_is_point(data["x"], self.space), "x is not a point of the space")
-            _require(fits(data["values"], self.space), "its values do not fit the space")
-            _require(0 <= data["seen"] < event.number, "it refers to later events")
-            _require("origin" not in data["tags"] or data["tags"]["origin"] in list(Origin), "its origin is unknown")
+        elif not is_whole(trial) or not 0 <= trial < len(self.states):
+            raise Nonsense(f"there is no trial {trial!r}")
+        event = kind.of(trial, data, number, at)
+        if isinstance(event, Asked):
+            self._take_asked(event)
         else:
-            if trial is None or not _is_whole(trial) or not 0 <= trial < len(self.states):
-                raise Nonsense(f"there is no trial {trial!r}")
-            before = self.states[trial]
-            if before not in states_before(event.kind):
-                is_over = before not in OPEN
-                raise Nonsense(f"trial {trial} {'has ended before' if is_over else f'is {before}'}")
-            self.states[trial] = event.state
-            if event.report is not None:
-                _require(data["step"] > self.steps[trial], f"trial {trial} has reported step {data['step']} before")
-                self.steps[trial] = data["step"]
-                is_told = self.judged in (None, self.goals.names[0]) or _is_finite(
-                    data.get("metrics", {}).get(self.judged)
-                )
-                _require(is_told, f"it has no {self.judged}")
-            if event.kind is Kind.TOLD:
-                lacking = [n for n in self.goals.needed[1:] if not _is_finite(data.get("metrics", {}).get(n))]
-                _require(not lacking, f"it has no {', '.join(lacking)}")
-        _require(("c" in data) == ("context" in data), "it has half a context")
-        if "c" in data and self.context is not None:
-            _require(_is_point(data["c"], self.context), "c is not a point of the contexts")
-            _require(fits(data["context"], self.context), "its context is not a declared one")
+            self._take(event)
+        _require((event.c is None) == (event.context is None), "it has half a context")
+        if event.c is not None and self.context is not None:
+            _require(len(event.c) == self.context.d, "c is not a point of the contexts")
+            _require(fits(event.context, self.context), "its context is not a declared one")
+        return event
+
+    def _take_asked(self, event: Asked) -> None:
+        self.states.append(State.PENDING)
+        self.steps.append(0)
+        _require(len(event.x) == self.space.d, "x is not a point of the space")
+        _require(fits(event.values, self.space), "its values do not fit the space")
+        _require(event.seen < event.number, "it refers to later events")
+        _require("origin" not in event.tags or event.tags["origin"] in list(Origin), "its origin is unknown")
+
+    def _take(self, event: TrialEvent) -> None:
+        trial, before = event.trial, self.states[event.trial]
+        if before not in event.before:
+            raise Nonsense(f"trial {trial} {'has ended before' if before not in OPEN else f'is {before}'}")
+        self.states[trial] = event.state
+        if isinstance(event, Reported) and not event.repeated:
+            _require(event.step > self.steps[trial], f"trial {trial} has reported step {event.step} before")
+            self.steps[trial] = event.step
+            if self.judged not in (None, self.goals.names[0]):
+                _require(is_finite((event.metrics or {}).get(self.judged)), f"it has no {self.judged}")
+        if isinstance(event, Told):
+            lacking = [name for name in self.goals.needed[1:] if not is_finite((event.metrics or {}).get(name))]
+            _require(not lacking, f"it has no {', '.join(lacking)}")
 
 
 def fits(row: Any, space: Space) -> bool:
-    """Whether a row of JSON values is a configuration of the space, as `Space.pack` makes it."""
+    """True if a row of JSON values is a configuration of the space, as `Space.pack` makes it."""
     if not isinstance(row, list) or len(row) != space.d:
         return False
     is_open: list[bool] = []
@@ -176,41 +167,13 @@ def fits(row: Any, space: Space) -> bool:
             if value is not None:
                 return False
         elif isinstance(parameter, Categorical):
-            if not (_is_whole(value) and 0 <= value < len(parameter.choices)):
+            if not (is_whole(value) and 0 <= value < len(parameter.choices)):
                 return False
-        elif not (_is_whole(value) if isinstance(parameter, Integer) else _is_finite(value)):
+        elif not (is_whole(value) if isinstance(parameter, Integer) else is_finite(value)):
             return False
         elif not parameter.low <= value <= parameter.high:
             return False
     return True
-
-
-def _is_point(x: Any, space: Space) -> bool:
-    return isinstance(x, list) and len(x) == space.d and all(_is_number(u) and 0.0 <= u <= 1.0 for u in x)
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) is float or _is_whole(value)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_finite(value: Any) -> bool:
-    if type(value) is float:
-        return math.isfinite(value)
-    try:
-        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    except OverflowError:  # a whole number beyond every float
-        return False
-
-
-def _is_time(text: str) -> bool:
-    try:
-        return not text or datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
-        return False
 
 
 def _depth_at_most(value: Any, levels: int) -> bool:
@@ -220,76 +183,6 @@ def _depth_at_most(value: Any, levels: int) -> bool:
     return levels > 0 and all(_depth_at_most(item, levels - 1) for item in inside)
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_count(value: Any) -> bool:
-    return _is_whole(value) and 0 <= value <= MOST
-
-
-def _is_duration(value: Any) -> bool:
-    return value is None or (_is_finite(value) and value >= 0)
-
-
-def _are_metrics(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_is_metric, value.values()))
-
-
-def _is_metric(value: Any) -> bool:
-    if isinstance(value, (list, dict)):
-        return all(map(_is_metric, value.values() if isinstance(value, dict) else value))
-    return value is None or isinstance(value, (str, bool)) or _is_finite(value)
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
 def _require(holds: bool, otherwise: str) -> None:
     if not holds:
         raise Nonsense(otherwise)
-
-
-ANY: Mapping[str, Callable[[Any], bool]] = {  # what each key holds, in whatever event it stands
-    "trials": lambda value: _is_count(value) and value > 0,
-    "artifacts": lambda value: _is_text(value) and (is_uri(value) or os.path.isabs(value)),
-    "seen": _is_count,
-    "gain": _is_finite,
-    "tags": lambda value: isinstance(value, dict),
-    "suggest_processor_seconds": lambda value: value is not None and _is_duration(value),
-    "suggest_seconds": lambda value: value is not None and _is_duration(value),
-    "value": _is_finite,
-    "seconds": _is_duration,
-    "started": lambda value: _is_text(value) and _is_time(value),
-    "host": _is_text,
-    "attempt": lambda value: _is_count(value) and value > 0,
-    "losses": _is_count,
-    "metrics": _are_metrics,
-    "metrics_left": _are_texts,
-    "reason": _is_text,
-    "kind": _is_text,
-    "traceback": _is_text,
-    "step": lambda value: _is_count(value) and value > 0,
-    "repeated": lambda value: isinstance(value, bool),
-    "checkpoint": lambda value: _is_text(value) and CHECKPOINT.fullmatch(value) is not None,
-    "rule": _is_text,
-    "numbers": _are_metrics,
-    "context_note": _is_text,
-    "context_missing": _are_texts,
-}
-NEEDED: Mapping[Kind, Sequence[str]] = {
-    Kind.PLANNED: ("trials",),
-    Kind.ASKED: ("x", "values", "tags", "seen"),
-    Kind.BEGUN: (),
-    Kind.TOLD: ("value",),
-    Kind.FAILED: (),
-    Kind.RETRIED: ("reason", "attempt"),
-    Kind.STOPPED: (),
-    Kind.ENDED: ("reason",),
-    Kind.CONTEXT_OBSERVED: ("context", "c"),
-    Kind.REPORTED: ("step", "value"),
-    Kind.PRUNED: ("reason", "rule"),
-    Kind.PAUSED: ("reason", "rule", "step"),
-    Kind.RESUMED: ("attempt",),
-}

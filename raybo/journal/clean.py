@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
+from raybo.record.description import Description, as_text
 from raybo.record.events import Event
+
+E = TypeVar("E", bound=Event)
 
 
 def clean_text(text: str) -> str:
@@ -26,6 +28,13 @@ def clean_json(value: Any) -> Any:
     return value
 
 
-def clean(event: Event) -> Event:
-    """The event with its data made clean."""
-    return replace(event, data=clean_json(event.data))
+def clean_description(description: Description) -> Description:
+    """Return the description as it is read back; the description itself if nothing in it has to be made clean."""
+    said = description.to_json()
+    cleaned = clean_json(said)
+    return description if as_text(cleaned) == as_text(said) else Description.from_json(cleaned)
+
+
+def clean(event: E) -> E:
+    """Return the event with its content made clean."""
+    return type(event).of(event.trial, clean_json(event.data), event.number, event.at)

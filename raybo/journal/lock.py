@@ -59,7 +59,7 @@ def lock_file(path: Path | str) -> Path:
 
 
 def in_use(path: Path | str) -> bool:
-    """Whether a process is writing the journal."""
+    """True if a process is writing the journal."""
     try:
         handle = os.open(lock_file(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -161,7 +161,7 @@ def _require_lock_file(path: Path, beside: Path, file: TextIO) -> None:
 
 
 def _holder(file: TextIO) -> dict[str, Any]:
-    """What the lock file says of its holder; empty while that is being written, or where it is no lock."""
+    """Return what the lock file says of its holder; empty while that is being written, or where it is no lock."""
     try:
         file.seek(0)
         found = json.loads(file.read(10_000))
@@ -241,7 +241,7 @@ def _let_go(journal: int, made: Path | None) -> None:
 
 
 def _is_superseded(holder: Mapping[str, Any], driver: int) -> bool:
-    """Whether one driver has begun the holder's process, and us in its place: its Ray died under it."""
+    """True if one driver has begun the holder's process, and us in its place: its Ray died under it."""
     here = holder.get("host") == socket.gethostname()
     return here and holder.get("driver") == driver and driver not in (holder.get("process"), os.getpid())
 

@@ -18,9 +18,9 @@ from raybo.common.messages import near, shown
 from raybo.journal.acknowledged import Mark, from_text, mark_path, read_mark
 from raybo.journal.beside import journals_of
 from raybo.journal.chain import beginning, following
-from raybo.journal.checks import Checker, Nonsense, description_of
-from raybo.journal.description import Description
+from raybo.journal.checks import Checker, Nonsense, description_of, text_of
 from raybo.journal.schema import APPLICATION, SCHEMA, errors_in_a_line
+from raybo.record.description import Description
 from raybo.record.events import Event
 
 URL = re.compile(r"[a-z][a-z0-9+]+:/")  # as other libraries name a storage, sqlite:///study.db; a Path has one slash
@@ -46,18 +46,21 @@ class Held:
     rows: Rows
 
 
-def read(path: Path | str) -> tuple[Description, list[Event]]:
-    """What a journal holds; never blocks its writer, and is not blocked by it.
+def read(path: Path | str, known: Description | None = None) -> tuple[Description, list[Event]]:
+    """Read a journal; never blocks its writer, and is not blocked by it.
 
+    Args:
+        path: the journal.
+        known: what it is expected to be about; not parsed again, but returned as it is, if the journal agrees.
     Raises:
         JournalError: there is no such file, or it is not a journal that this version can read, or not a whole one.
     """
-    held = read_whole(as_path(path))
+    held = read_whole(as_path(path), known)
     return held.description, held.events
 
 
-def read_whole(path: Path) -> Held:
-    """The same, with what a writer must know to go on."""
+def read_whole(path: Path, known: Description | None = None) -> Held:
+    """Read a journal as `read` does, with what a writer must know to continue it."""
     _require_journal(path)
     mark = read_mark(path)  # first: what is acknowledged meanwhile is in what is read
     with _reading(path) as connection:
@@ -67,7 +70,7 @@ def read_whole(path: Path) -> Held:
             raise JournalError(f"{path}: it is damaged (its schema is not {schema}); restore it from a copy")
         studies, rows = _tables(connection, schema, 1)
     try:
-        return _checked(path, studies, rows, mark, schema)
+        return _checked(path, studies, rows, mark, schema, known)
     except Nonsense as error:
         raise JournalError(f"{path}: it is damaged ({error}); restore it from a copy") from error
 
@@ -88,7 +91,7 @@ def read_from(path: Path, number: int) -> tuple[str, list[tuple[Any, ...]]]:
 def _tables(
     connection: sqlite3.Connection, schema: int, number: int
 ) -> tuple[list[tuple[Any, Any]], list[tuple[Any, ...]]]:
-    """What is in both tables at one moment, of the events those from a number on."""
+    """Return what is in both tables at one moment, of the events those from a number on."""
     checksum, closed_at = ("checksum", "closed_at") if schema > 1 else ("NULL", "NULL")
     connection.execute("BEGIN")
     rows = connection.execute(
@@ -100,7 +103,12 @@ def _tables(
 
 
 def _checked(
-    path: Path, studies: list[tuple[Any, Any]], rows: list[tuple[Any, ...]], mark: Mark | None, schema: int
+    path: Path,
+    studies: list[tuple[Any, Any]],
+    rows: list[tuple[Any, ...]],
+    mark: Mark | None,
+    schema: int,
+    known: Description | None,
 ) -> Held:
     if len(studies) != 1 or not isinstance(studies[0][0], str):
         raise Nonsense("it does not describe its study")
@@ -113,7 +121,7 @@ def _checked(
     for number, checksum in list(expected):
         if number == 0 and checksum == last:
             del expected[number, checksum]
-    rows_read = Rows(text)
+    rows_read = Rows(text, known)
     events: list[Event] = []
     for row in rows:
         events.append(event := rows_read.take(row))
@@ -137,15 +145,17 @@ class Rows:
 
     Args:
         text: the description, as the journal holds it.
+        known: a description that need not be parsed if this is its text.
     Attributes:
-        description: the same, read.
+        description: what is studied.
         checksum: the last link of the chain so far.
     """
 
-    def __init__(self, text: str) -> None:
-        self.description, space, context = description_of(text)
+    def __init__(self, text: str, known: Description | None = None) -> None:
+        studied = known if known is not None and text_of(known) == text else description_of(text)
+        self.description = studied
         self.checksum = beginning(text)
-        self._checker = Checker(space, context, self.description.goals, self.description.judged)
+        self._checker = Checker(studied.space, studied.context, studied.goals, studied.judged)
         self._is_chained = False
 
     def take(self, row: tuple[Any, ...]) -> Event:
@@ -160,7 +170,7 @@ class Rows:
 
 
 def as_path(given: Path | str, what: str = "a journal") -> Path:
-    """What a user gives as a path, as one; JournalError where it is none."""
+    """Return what a user gives as a path, as one; JournalError where it is none."""
     try:
         path = Path(given)
     except TypeError:
@@ -171,7 +181,7 @@ def as_path(given: Path | str, what: str = "a journal") -> Path:
 
 
 def exists(path: Path | str) -> bool:
-    """Whether something has been written there; an empty file is nothing yet."""
+    """True if something has been written there; an empty file is nothing yet."""
     try:
         status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -192,7 +202,7 @@ def require_exists(path: Path | str) -> None:
 
 
 def is_marked(path: Path) -> bool:
-    """Whether a file says that it is a journal, however damaged; False where it cannot be read."""
+    """True if a file says that it is a journal, however damaged; False where it cannot be read."""
     try:
         with closing(_connect(path, "mode=ro&immutable=1")) as connection:
             return bool(connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION)
@@ -215,9 +225,7 @@ def require_no_journal(path: Path | str, journal: Path | str | None = None) -> N
     for owner in journals_of(path):
         is_own = own is not None and os.path.realpath(owner).casefold() == own
         if is_own or any(is_marked(file) for file in _same_name(owner)):
-            raise JournalError(
-                f"{path}: it belongs to the journal {owner.name}, which would be lost; give another file"
-            )
+            raise JournalError(f"{path}: it belongs to the journal {owner.name}, which needs it; give another file")
 
 
 def _same_name(path: Path) -> list[Path]:
@@ -269,7 +277,8 @@ def _require_marks(path: Path, connection: sqlite3.Connection) -> int:
         if "not a database" not in str(error):
             raise
         raise JournalError(f"{path}: it is not a raybo journal (not an SQLite file); give another file") from None
-    if application == 0 and not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+    is_whole = path.stat().st_size >= page  # shorter files count as empty databases
+    if application == 0 and is_whole and not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         raise JournalError(_no_study_yet(path))  # its writer was killed while it created the file
     if application != APPLICATION:
         raise JournalError(f"{path}: it is an SQLite file of another program; give another file")
@@ -281,7 +290,7 @@ def _require_marks(path: Path, connection: sqlite3.Connection) -> int:
 
 
 def _has_log(path: Path) -> bool:
-    """Whether something is in the write-ahead log, or the transaction that begins a study is being written."""
+    """True if something is in the write-ahead log, or the transaction that begins a study is being written."""
     path = Path(os.path.realpath(path))  # SQLite keeps its log beside the file that links lead to
     try:
         return path.with_name(path.name + "-journal").exists() or path.with_name(path.name + "-wal").stat().st_size > 0

@@ -44,35 +44,35 @@ class Request:
     values: Row | None
 
     def done(self) -> None:
-        """It has been taken up, and what follows is committed."""
+        """Remove the request: what follows from it is committed."""
         self.file.unlink(missing_ok=True)
 
 
 def directory(journal: Path | str) -> Path:
-    """Where the requests to a study are: `FILE.requests` beside `FILE.db`."""
+    """Return the directory of the requests to a study: `FILE.requests` beside `FILE.db`."""
     return beside(journal, "requests")
 
 
-def are_heard(journal: Path | str) -> bool:
-    """Whether the process that runs the study, if one does, takes requests up."""
+def is_listening(journal: Path | str) -> bool:
+    """True if the process that runs the study, if there is one, takes requests."""
     return directory(journal).is_dir()
 
 
-def hear(journal: Path | str) -> bool:
-    """Make the place for requests; returns whether there is one now."""
+def listen(journal: Path | str) -> bool:
+    """Make the directory for requests; False if it cannot be made."""
     with contextlib.suppress(OSError):
         directory(journal).mkdir(mode=0o700, exist_ok=True)
-    return are_heard(journal)
+    return is_listening(journal)
 
 
-def hear_no_more(journal: Path | str) -> None:
-    """Remove the place, unless something waits in it for the next run."""
+def stop_listening(journal: Path | str) -> None:
+    """Remove the directory, unless a request waits in it for the next run."""
     with contextlib.suppress(OSError):
         directory(journal).rmdir()
 
 
 def ask(journal: Path | str, values: Row | None = None) -> str:
-    """Ask a study to run a configuration next, or to stop where none is given; returns the request's name.
+    """Ask a study to run a configuration next, or to stop if none is given; return the request's name.
 
     Raises:
         JournalError: it cannot be written.
@@ -101,18 +101,18 @@ def ask_to_stop(journal: Path | str) -> None:
     """
     if not in_use(journal):
         raise JournalError(f"{Path(journal).name}: it is not running, so there is nothing to stop")
-    require_heard(journal, "stop it where it was started")
+    require_listening(journal, "stop it where it was started")
     ask(journal)
 
 
-def require_heard(journal: Path | str, remedy: str) -> None:
-    """JournalError, with what to do instead, where the process that runs the study takes no requests."""
-    if not are_heard(journal):
+def require_listening(journal: Path | str, remedy: str) -> None:
+    """Raise JournalError, with a remedy, if the process that runs the study takes no requests."""
+    if not is_listening(journal):
         raise JournalError(f"{Path(journal).name}: the process that runs it takes no requests; {remedy}")
 
 
 def waiting(journal: Path | str) -> list[Request]:
-    """What has not been taken up yet, the oldest first. What is no request is left where it is."""
+    """Return the requests that wait, the oldest first. Files that are no requests are left alone."""
     try:
         names = sorted(name for name in os.listdir(directory(journal)) if name.endswith(ENDING))
     except OSError:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from raybo.journal.chain import beginning
 from raybo.journal.checks import Nonsense
-from raybo.journal.description import Description
 from raybo.journal.reading import Held, read_from, read_whole
+from raybo.record.description import Description
 from raybo.record.events import Event
 
 
@@ -28,7 +28,7 @@ class Tail:
 
     @property
     def description(self) -> Description:
-        """What is studied, once it has been read."""
+        """Return what is studied, once it has been read."""
         assert self._held is not None, "read comes first"
         return self._held.description
 
@@ -49,7 +49,7 @@ class Tail:
         return held.events
 
     def _news(self, held: Held) -> list[Event] | None:
-        """What follows the events that were read; None where something else is there now."""
+        """Return what follows the events that were read; None where something else is there now."""
         before = held.rows.checksum
         text, rows = read_from(self.path, max(1, self._number))  # the last known one too, to know it again
         if beginning(text) != held.beginning:

@@ -8,7 +8,7 @@ import sqlite3
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 from itertools import count
 from pathlib import Path
@@ -18,10 +18,11 @@ from raybo.common.errors import JournalError
 from raybo.journal import lock
 from raybo.journal.acknowledged import Mark, Marker
 from raybo.journal.chain import beginning, following
-from raybo.journal.clean import clean_json
-from raybo.journal.description import Description, as_text
+from raybo.journal.checks import text_of
+from raybo.journal.clean import clean_description, clean_json
 from raybo.journal.reading import Held, Rows, exists, read_whole, require_regular
 from raybo.journal.schema import APPLICATION, FROM_1, SCHEMA, TABLES, errors_in_a_line
+from raybo.record.description import Description, as_text
 from raybo.record.events import Event
 
 INSERT = "INSERT INTO event (number, kind, trial, at, data, checksum) VALUES (?, ?, ?, ?, ?, ?)"
@@ -56,7 +57,7 @@ class Journal:
         self._lock = lock.acquire(self.path, os.getpid() if driver is None else driver)
         try:
             if exists(self.path):
-                self._held = held = read_whole(self.path)
+                self._held = held = read_whole(self.path, description)
                 self.description, self.events = held.description, held.events
             if description is not None:
                 self.begin(description)
@@ -72,7 +73,7 @@ class Journal:
         Raises:
             JournalError: it is about another study, or cannot be written.
         """
-        description = Description(**clean_json(description.to_json()))
+        description = clean_description(description)
         different = [] if self.description is None else self.description.differences(description)
         if self.description is not None and different and self.events:
             here = self.description
@@ -90,14 +91,14 @@ class Journal:
         with errors_in_a_line(self.path):
             self._connection = connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             if self._held is None:  # before WAL is switched on: the file's own header says what it is from the start
-                text = json.dumps(description.to_json())
+                text = text_of(description)
                 with _transaction(connection):
                     connection.execute(f"PRAGMA application_id={APPLICATION}")
                     connection.execute(f"PRAGMA user_version={SCHEMA}")
                     for statement in TABLES:
                         connection.execute(statement)
                     connection.execute("INSERT INTO study (description) VALUES (?)", (text,))
-                self._held = Held(description, [], beginning(text), beginning(text), SCHEMA, Rows(text))
+                self._held = Held(description, [], beginning(text), beginning(text), SCHEMA, Rows(text, description))
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
             # a log that is soon begun anew: the disk takes less time to write over a file than to make it longer
@@ -108,10 +109,10 @@ class Journal:
                         connection.execute(statement)
                     connection.execute(f"PRAGMA user_version={SCHEMA}")
             if different:
-                text = json.dumps(description.to_json())
+                text = text_of(description)
                 with _transaction(connection):
                     connection.execute("UPDATE study SET description = ?, closed_at = NULL", (text,))
-                self._held = Held(description, [], beginning(text), beginning(text), SCHEMA, Rows(text))
+                self._held = Held(description, [], beginning(text), beginning(text), SCHEMA, Rows(text, description))
         self._mark = Mark(len(self.events), self._held.checksum, self._held.beginning)
         self._marker = Marker(self.path)
         self._marker.write(self._mark)
@@ -138,7 +139,7 @@ class Journal:
         """
         mine = self.events
         for ours, theirs in zip(mine, events, strict=False):
-            if as_text(asdict(ours)) != as_text(asdict(theirs)):
+            if as_text(_content(ours)) != as_text(_content(theirs)):
                 raise JournalError(
                     f"{self.path}: it and its copy differ after event {ours.number - 1}; keep the "
                     "copy in another file, `raybo tune --from` can bring its results here"
@@ -151,9 +152,10 @@ class Journal:
         assert self._marker is not None
         rows, checksum = [], self._mark.checksum
         for e in events:
-            text = json.dumps(e.data)
+            data = e.data
+            text = json.dumps(data)
             if "\\u" in text:  # whatever is not ASCII
-                text = json.dumps(clean_json(e.data))
+                text = json.dumps(clean_json(data))
             row = (e.number, e.kind.value, e.trial, e.at, text)
             checksum = following(checksum, *row)
             rows.append((*row, checksum))
@@ -206,6 +208,10 @@ class Journal:
             lock.release(self._lock)
 
 
+def _content(event: Event) -> list[Any]:
+    return [event.number, event.kind.value, event.trial, event.at, event.data]
+
+
 @contextmanager
 def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """All that is written meanwhile, or nothing."""
@@ -220,7 +226,7 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _identities(path: Path) -> list[tuple[int, int] | None]:
-    """Which files the journal and its log are; None for one that is not there."""
+    """Return which files the journal and its log are; None for one that is not there."""
     found: list[tuple[int, int] | None] = []
     real = os.path.realpath(path)
     for name in (real, f"{real}-wal"):

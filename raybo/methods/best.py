@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from raybo.common.threads import limit_threads
-from raybo.record.events import State, Trial, told_context
+from raybo.record.contexts import told_context
+from raybo.record.events import State
 from raybo.record.history import History
 from raybo.record.ledger import Ledger
+from raybo.record.trial import Trial
 from raybo.space import Array
 
 if TYPE_CHECKING:
@@ -148,7 +150,7 @@ class Recommender:
         trial = self._ledger.trials[number]
         if math.isnan(sd):
             return trial
-        return trial.with_details(dict(zip(EXPECTED, (self._ledger.goal.value_of(mean), sd), strict=True)))
+        return trial.with_estimate(dict(zip(EXPECTED, (self._ledger.goal.value_of(mean), sd), strict=True)))
 
 
 def expected_gain(history: History, x: Array) -> float | None:

@@ -15,7 +15,8 @@ from raybo import methods
 from raybo.common.errors import MethodError, TrialError
 from raybo.common.messages import in_words
 from raybo.methods import History, Proposal
-from raybo.record.events import Origin, Tags, Trial
+from raybo.record.events import Origin, Tags
+from raybo.record.trial import Trial
 
 
 def is_proposed(tags: Tags) -> bool:

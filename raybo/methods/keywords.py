@@ -1,7 +1,6 @@
 """The options of all methods with their types, for type checkers: so a misspelt keyword is found before the code runs.
 
-Each method's class, and `raybo methods`, say which of them it has and what they mean. A test compares these options
-with the classes'.
+Generated from the methods by `python -m tests.generated`. Each method's class, and `raybo methods`, say what they mean.
 """
 
 from __future__ import annotations
@@ -82,6 +81,6 @@ class MethodOptions(TypedDict, total=False):
     trusted: float
     tune: bool
     upper: float | Sequence[float]
-    variant: Literal["bounds", "slice", "kappa", "paper", "released"]
+    variant: Literal["paper", "released", "bounds", "slice", "kappa"]
     weight_decay: float
     window: int | None

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from raybo.common.options import Options
-from raybo.record.events import Tags, Trial
+from raybo.record.events import Tags
 from raybo.record.goals import Goals
 from raybo.record.history import History, Proposal
+from raybo.record.trial import Trial
 from raybo.space import Array
 
 if TYPE_CHECKING:

@@ -1,39 +1,58 @@
-"""What can happen in a study: the events of its journal, and the trials that they make, as users see them.
+"""What can happen in a study: the events of its journal, a class for each kind.
 
-    event     says                                                          its trial is then
-    planned   how many trials the study means to run
-    asked     a point was proposed                                          pending
-    met       the trial says which context it observed, and goes on         pending
-    retried   the trial starts again: its worker was lost, or it had        pending
-              failed and the user wants it run again
-    reported  the trial says what a step of it came to, and goes on         pending
-    paused    a scheduler has the trial wait for the others                 paused
-    resumed   it goes on                                                    pending
-    pruned    a scheduler ended the trial                                   pruned
-    told      the trial ended with a finite value                           finished
-    failed    the trial ended without one, or was lost for the last time    failed, or lost
-    stopped   the user ended the trial                                      stopped
-    ended     the study ended before its trials had all been run, and why
+    kind       class             says                                                   its trial is then
+    planned    Planned           how many trials the study means to run
+    asked      Asked             a point was proposed                                   pending
+    begun      Begun             a worker has taken an enqueued trial                   pending
+    met        ContextObserved   the trial says which context it observed               pending
+    retried    Retried           the trial starts again: its worker was lost, or it     pending
+                                 had failed and the user wants it run again
+    reported   Reported          the trial says what a step of it came to               pending
+    paused     Paused            a scheduler has the trial wait for the others          paused
+    resumed    Resumed           it continues                                           pending
+    pruned     Pruned            a scheduler ended the trial                            pruned
+    told       Told              the trial ended with a finite value                    finished
+    failed     Failed            the trial ended without one, or was lost for the       failed, or lost
+                                 last time
+    stopped    Stopped           the user ended the trial                               stopped
+    ended      Ended             the study ended before its trials had all been run
 
-What each of them holds is `Data`. Nobody else spells what an event is made of: type checkers refuse a key that is not
-there, and what takes more than a look is a property of `Event`.
+A class has a field for each key of its JSON, under the same name, with the check that a journal's value must pass; None
+stands for a key that is absent. What an event must be in its place among others (a trial that exists, steps that
+increase, points of the space) is checked where a journal is read, in `raybo.journal.checks`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from enum import Enum
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
-from raybo.common.errors import TrialError
-from raybo.common.messages import shown
+from raybo.record.event_fields import (
+    ANY,
+    COUNT,
+    FLAG,
+    METRICS,
+    NUMBER,
+    NUMBERED,
+    PLACE,
+    POINT,
+    SAVED,
+    SECONDS,
+    SECONDS_IF_KNOWN,
+    TAGS,
+    TEXT,
+    TEXTS,
+    TIME,
+)
 from raybo.record.goals import Goals
-from raybo.space import Array, Config, Reading, Row, Space, read_context
+from raybo.space import Array, Config, Row, Space
 
 Tags: TypeAlias = dict[str, Any]
+EventData: TypeAlias = dict[str, Any]  # the content of an event as JSON, by the keys of the journal
 
 
 class State(str, Enum):
@@ -86,25 +105,6 @@ class Kind(str, Enum):
         return self.value
 
 
-ENDS: Mapping[Kind, State] = {
-    Kind.TOLD: State.FINISHED,
-    Kind.FAILED: State.FAILED,
-    Kind.STOPPED: State.STOPPED,
-    Kind.PRUNED: State.PRUNED,
-}
-_BEFORE: Mapping[Kind, tuple[State, ...]] = {  # where that is not pending alone
-    Kind.RETRIED: (State.PENDING, *FAILURES),
-    Kind.RESUMED: (State.PAUSED,),
-    Kind.PRUNED: OPEN,
-    Kind.STOPPED: OPEN,
-}
-
-
-def states_before(kind: Kind) -> tuple[State, ...]:
-    """Where a trial may stand for such an event to be about it, if it has been asked for."""
-    return _BEFORE.get(kind, (State.PENDING,))
-
-
 class Origin(str, Enum):
     """Where a trial came from that no method proposed; the tag `origin` holds it."""
 
@@ -114,294 +114,319 @@ class Origin(str, Enum):
     GUESSED = "guessed"  # where the space says that the best may lie, run before anything is proposed
 
 
-class Data(TypedDict, total=False):
-    """What an event holds, plain JSON under the names that the journal keeps. What is not known is left out."""
-
-    trials: int  # planned: how many in all
-    artifacts: str  # planned: a path or a URI under which the trials' directories are from now on
-
-    # asked
-    x: list[float]  # (d,), the point of the cube
-    values: Row  # the same as the space packs it
-    tags: Tags  # what the method said and must remember
-    gain: float  # what the proposal is expected to gain, in the metric's units, where the study stops for that
-    seen: int  # number of the last event that the proposal was based on; with many workers, exactly what it knew
-    suggest_seconds: float  # how long the proposal took
-    suggest_processor_seconds: float  # how much of a processor; not in journals of 0.1
-
-    # any event of a trial whose context became known; in `asked`, where it was known beforehand and proposed for
-    context: Row  # as its space packs it
-    c: list[float]  # (dc,), the same in [0, 1]
-    context_note: str  # what was wrong with it, or was moved
-    context_missing: list[str]  # declared names that were not reported
-
-    # told, failed, stopped, retried
-    value: float  # in the user's sign
-    reason: str  # why there is none, or why it starts again; ended: why the study did
-    kind: str  # "lost" where a failed trial lost its worker at every attempt
-    attempt: int  # which one ended, or begins; from 1
-    losses: int  # how many attempts so far ended with the loss of a worker
-    seconds: float  # how long the trial ran, by a clock that is never set back
-    started: str  # when it began, UTC in ISO 8601, by its machine's clock
-    host: str  # where
-    metrics: dict[str, Any]  # what else it returned
-    metrics_left: list[str]  # names of what else it returned that JSON cannot hold
-    traceback: str
-
-    # reported, with its value, what else was said with it as metrics, and the seconds since the attempt began
-    step: int  # from 1; also which one a verdict was about, and the last one before a trial that is resumed
-    repeated: bool  # whether that step is known from an earlier attempt, so that nothing is learnt of it
-    checkpoint: str  # name of the checkpoint that goes with it, in the trial's directory
-
-    # pruned, paused: with the reason in words, and in `seen` the number of the report that it was decided on
-    rule: str  # name of the scheduler
-    numbers: dict[str, Any]  # what decided: rung, cutoff, rank, probability
-
-
-LOST = "lost"
-_ATTRIBUTES = frozenset({"value", "reason", "seconds", "attempt", "context", "c"})  # of a Trial; the rest is details
-
-
-@dataclass(frozen=True)
-class Event:
-    """One entry of a study's journal.
-
-    Attributes:
-        kind: what it says.
-        trial: the trial it is about; None for `planned` and `ended`.
-        data: its content.
-        number: its place among the events, from 1; 0 until it has one.
-        at: when it was written, UTC in ISO 8601; empty where nothing was written.
-    """
-
-    kind: Kind
-    trial: int | None
-    data: Data
-    number: int = 0
-    at: str = ""
-
-    @property
-    def state(self) -> State:
-        """Where its trial stands after it."""
-        if self.kind is Kind.PAUSED:
-            return State.PAUSED
-        return State.LOST if self.data.get("kind") == LOST else ENDS.get(self.kind, State.PENDING)
-
-    @property
-    def is_end(self) -> bool:
-        """Whether nothing more can become of its trial."""
-        return self.kind in ENDS
-
-    @property
-    def value(self) -> float | None:
-        """The trial's result in the user's sign; None where the event brings none."""
-        return float(self.data["value"]) if self.kind is Kind.TOLD else None
-
-    def values(self, goals: Goals) -> dict[str, float]:
-        """What a finished trial returned of the metrics and the constrained numbers, by name; empty for others.
-
-        The first metric is the event's `value`, the others are among its `metrics`.
-        """
-        if self.value is None:
-            return {}
-        others = self.data.get("metrics", {})
-        first = goals.names[0]
-        return {name: self.value if name == first else float(others[name]) for name in goals.needed}
-
-    @property
-    def report(self) -> tuple[int, float] | None:
-        """The step that the trial has come to, and its value in the user's sign; None where the event brings none."""
-        if self.kind is not Kind.REPORTED or self.data.get("repeated"):
-            return None
-        return self.data["step"], float(self.data["value"])
-
-    def broken(self, goals: Goals) -> str:
-        """In words, at which step a report breaks which constraints that must hold at every step; else empty."""
-        if self.kind is not Kind.REPORTED:
-            return ""
-        broken = goals.broken_by({**self.data.get("metrics", {}), goals.names[0]: self.data["value"]})
-        return f"at step {self.data['step']}, {broken}" if broken else ""
-
-    @property
-    def x(self) -> Array:  # (d,)
-        """The point that was proposed; of `asked` only."""
-        return np.array(self.data["x"], dtype=np.float64)
-
-    @property
-    def c(self) -> Array | None:  # (dc,)
-        """The trial's context in the unit cube; None where the event brings none."""
-        return np.array(self.data["c"], dtype=np.float64) if "c" in self.data else None
-
-    def context_in(self, context: Space | None) -> Config | None:
-        """The trial's context in the user's units; None where the event brings none, or none is declared."""
-        return context.unpack(self.data["context"]) if context is not None and "context" in self.data else None
-
-    @property
-    def origin(self) -> Origin | None:
-        """Who named what was asked, if not the method."""
-        return origin_of(self.data.get("tags", {}))
-
-    @property
-    def details(self) -> dict[str, Any]:
-        """What it holds of a trial's end beside the attributes of a `Trial`: other metrics, host, traceback."""
-        return {key: value for key, value in self.data.items() if key not in _ATTRIBUTES}
-
-
-@dataclass(frozen=True, repr=False)
-class Trial:
-    """One evaluation, as its user sees it.
-
-    Attributes:
-        number: from 0, in the order in which trials were asked for.
-        config: the configuration.
-        state: its state.
-        value: the result, in the user's sign; with several metrics, that of the first. None unless finished.
-        values: the metrics and the constrained numbers, by name, if there are several metrics or constraints; empty
-            unless finished.
-        violations: by how much it breaks constraints, by name, those that must hold at every step in its worst report;
-            empty if it keeps them, or has not finished.
-        context: the context that it observed; None if none is declared or known.
-        tags: what the method noted about the proposal.
-        attempt: from 1; grows when it starts again, because its worker was lost or the user asked for it.
-        reason: why it failed or was stopped; empty otherwise.
-        seconds: how long it ran, including the time before a scheduler made it wait; None if unknown.
-        suggest_seconds: how long the proposal took.
-        suggest_processor_seconds: how much processor time the proposal took; None in a journal of 0.1.
-        details: what else is known about its end: other metrics, host, traceback; if it has only reported so far, the
-            other metrics of its last step; if it was pruned or is paused, which rule decided this, and why.
-        checkpoint: name of its last checkpoint; None if it saved none.
-    Example:
-        >>> searcher = raybo.Searcher({"x": raybo.Integer(1, 9)}, "random", seed=0)
-        >>> trial = searcher.tell(searcher.ask(), 0.5)
-        >>> trial.number, str(trial.state), trial.value
-        (0, 'finished', 0.5)
-    """
-
-    number: int
-    config: Config
-    state: State
-    value: float | None = None
-    context: Config | None = None
-    tags: Tags = field(default_factory=dict)
-    attempt: int = 1
-    reason: str = ""
-    seconds: float | None = None
-    suggest_seconds: float = 0.0
-    suggest_processor_seconds: float | None = None
-    details: Mapping[str, Any] = field(default_factory=dict)
-    checkpoint: str | None = None
-    values: Mapping[str, float] = field(default_factory=dict)
-    violations: Mapping[str, float] = field(default_factory=dict)
-    _reports: Sequence[tuple[int, float]] = ()
-    # the same, but of the last attempt from where it began: what the trial's value is made of
-    _run: Sequence[tuple[int, float]] = ()
-    _said: Mapping[str, Any] = field(default_factory=dict)  # the other metrics of the last of those
-    _resumes: int | None = None  # the step after which its newest attempt begins, until that has reported
-
-    @property
-    def reports(self) -> list[tuple[int, float]]:
-        """What it has reported, as pairs of a step and a value in the user's sign; the steps go up.
-
-        Steps that were repeated by another attempt are as they were first reported.
-        """
-        return list(self._reports)
-
-    @property
-    def step(self) -> int:
-        """The last step that it has reported; 0 before the first."""
-        return self._reports[-1][0] if self._reports else 0
-
-    def __repr__(self) -> str:
-        """One line: number, state, value or reason, configuration; without what a method or a journal notes."""
-        parts = [f"{self.number}, {self.state}"]
-        several = f"values={dict(self.values)}" if self.values else f"value={self.value!r}"
-        parts += [] if self.value is None else [several]
-        parts += [f"violations={dict(self.violations)}"] if self.violations else []
-        parts += [f"{self.config}"] + ([] if self.context is None else [f"context={self.context}"])
-        parts += [f"reason={shown(self.reason)}"] if self.reason else []
-        return f"Trial({', '.join(parts)})"
-
-    def with_details(self, more: Mapping[str, Any]) -> Trial:
-        """The trial with more in its details."""
-        return replace(self, details={**self.details, **more})
-
-    @property
-    def feasible(self) -> bool | None:
-        """Whether it keeps all constraints; None unless finished."""
-        return None if self.value is None else not self.violations
-
-    @property
-    def origin(self) -> Origin | None:
-        """Where it came from, if not from the method."""
-        return origin_of(self.tags)
-
-
-def saved_share(trials: Sequence[Trial], steps: int | None) -> float:
-    """The share of the steps of all finished and pruned trials that pruning has saved; 0 if none was pruned, or the
-    number of steps is not declared.
-    """
-    if steps is None:
-        return 0.0
-    ended = [trial for trial in trials if trial.state in (State.FINISHED, State.PRUNED)]
-    saved = sum(steps - trial.step for trial in ended if trial.state is State.PRUNED)
-    return saved / (steps * len(ended)) if saved else 0.0
-
-
-def planned(trials: int, artifacts: str | None = None) -> Event:
-    """The event of saying how many trials the study means to run, in all, and where their directories are, if news."""
-    data: Data = {"trials": int(trials)}
-    return Event(Kind.PLANNED, None, data if artifacts is None else {**data, "artifacts": artifacts})
-
-
-def artifacts_of(events: Sequence[Event]) -> list[str]:
-    """The places where trials' directories have been kept, the last one first; empty for beside the journal."""
-    told = [event.data["artifacts"] for event in events if event.kind is Kind.PLANNED and "artifacts" in event.data]
-    return list(dict.fromkeys(reversed(told)))
-
-
-def confirms(tags: Tags) -> bool:
-    """Whether a trial with these tags runs a configuration of the search once more."""
-    return origin_of(tags) is Origin.CONFIRMED
-
-
-def origin_of(tags: Tags) -> Origin | None:
+def origin_of(tags: Mapping[str, Any]) -> Origin | None:
     """Who named a trial with these tags, if not the method."""
     return Origin(tags["origin"]) if "origin" in tags else None
 
 
-# ---- what is written of a context
+def confirms(tags: Mapping[str, Any]) -> bool:
+    """True if a trial with these tags runs a configuration of the search once more."""
+    return origin_of(tags) is Origin.CONFIRMED
 
 
-def context_data(context: Space, reading: Reading) -> Data:
-    """What an event holds of a reported context: its values, and what is to be said of it."""
-    data: Data = {}
-    if reading.values is not None:
-        row = context.pack(reading.values)
-        data["context"], data["c"] = row, context.points([row])[0].tolist()
-    if reading.note:
-        data["context_note"] = reading.note
-    if reading.missing:
-        data["context_missing"] = list(reading.missing)
-    return data
+LOST = "lost"  # the cause of a failure: the worker, at every attempt
+
+E = TypeVar("E", bound="Event")
 
 
-def told_context(declared: Space | None, context: Mapping[str, Any], who: str) -> Data:
-    """What an event holds of a context that a user tells.
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """One entry of a study's journal.
 
-    Raises:
-        TrialError: none is declared, or this one is missing a value or rejected; begun with `who`.
+    Attributes:
+        trial: the trial it is about; None for `Planned` and `Ended`.
+        number: its place among the events, from 1; 0 until it has one.
+        at: when it was written, UTC in ISO 8601; empty if it was not.
+        unknown: keys that this version of raybo does not know, as a journal holds them.
+        order: the keys in the order in which the event was given them, which is that of its JSON.
     """
-    if declared is None:
-        raise TrialError(
-            f"{who}: a context was given, but none is declared; declare one with context= beside the space"
-        )
-    if not isinstance(context, Mapping):
-        raise TrialError(f"{who}: a context is a dict, got {shown(context)}")
-    if unknown := [name for name in context if name not in declared.names]:
-        raise TrialError(
-            f"{who}: {shown(unknown[0])} is not a declared context; the study declares {', '.join(declared.names)}"
-        )
-    reading = read_context(declared, context)
-    if reading.values is None:
-        raise TrialError(f"{who}: {reading.note or f'context {reading.missing[0]}: missing'}")
-    return context_data(declared, reading)
+
+    kind: ClassVar[Kind]
+    needed: ClassVar[Sequence[str]] = ()  # keys without which a journal's event is refused
+    before: ClassVar[Sequence[State]] = (State.PENDING,)  # states of a trial in which this may happen to it
+    after: ClassVar[State] = State.PENDING  # its state afterwards
+    is_end: ClassVar[bool] = False  # whether nothing more can become of its trial
+    trial: int | None = None
+    number: int = 0
+    at: str = ""
+    unknown: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    order: Sequence[str] = field(default=(), repr=False, compare=False)
+
+    @classmethod
+    def of(cls: type[E], trial: int | None, data: Mapping[str, Any], number: int = 0, at: str = "") -> E:
+        """The event with this JSON, unchecked."""
+        names = _FIELDS[cls]
+        known = {names[key]: value for key, value in data.items() if key in names}
+        unknown = {key: value for key, value in data.items() if key not in names}
+        about = {} if trial is None else {"trial": trial}
+        return cls(**about, **known, number=number, at=at, unknown=unknown, order=tuple(data))
+
+    @classmethod
+    def require(cls, data: Mapping[str, Any]) -> None:
+        """ValueError if a key that this kind needs is missing, or a value is not what its key holds."""
+        for key, value in data.items():
+            if key in _CHECKS and not _CHECKS[key](value):
+                raise ValueError(f"its {key} is invalid")
+        for key in cls.needed:
+            if key not in data:
+                raise ValueError(f"it has no {key}")
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """Its content as JSON, under the names that the journal keeps."""
+        held = {key: value for key, name in _FIELDS[type(self)].items() if (value := getattr(self, name)) is not None}
+        held.update(self.unknown)
+        ordered = {key: held.pop(key) for key in self.order if key in held}
+        return {**ordered, **held}
+
+    @property
+    def state(self) -> State:
+        """The state of its trial after it."""
+        return self.after
+
+    @property
+    def report(self) -> tuple[int, float] | None:
+        """The step that the trial has come to, and its value in the user's sign; None for other events."""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned(Event):
+    """How many trials the study means to run, and where their files are."""
+
+    kind = Kind.PLANNED
+    needed = ("trials",)
+    trials: int = field(metadata=NUMBERED)  # in all
+    artifacts: str | None = field(default=None, metadata=PLACE)  # under which the trials' directories are from now on
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended(Event):
+    """The study ended before its trials had all been run."""
+
+    kind = Kind.ENDED
+    needed = ("reason",)
+    reason: str = field(metadata=TEXT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialEvent(Event):
+    """An event of one trial, which may bring the context that it observed, or will have."""
+
+    trial: int = field(kw_only=False)
+    context: Row | None = field(default=None, metadata=ANY)  # as its space packs it
+    c: list[float] | None = field(default=None, metadata=POINT)  # (dc,), the same in [0, 1]
+    context_note: str | None = field(default=None, metadata=TEXT)  # what was wrong with it, or was moved
+    context_missing: list[str] | None = field(default=None, metadata=TEXTS)  # declared names that were not reported
+
+    @property
+    def context_point(self) -> Array | None:  # (dc,)
+        """The context in the unit cube; None if the event brings none."""
+        return None if self.c is None else np.array(self.c, dtype=np.float64)
+
+    def context_in(self, space: Space | None) -> Config | None:
+        """The context in the user's units; None if the event brings none, or none is declared."""
+        return None if space is None or self.context is None else space.unpack(self.context)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked(TrialEvent):
+    """A point was proposed."""
+
+    kind = Kind.ASKED
+    needed = ("x", "values", "tags", "seen")
+    x: list[float] = field(metadata=POINT)  # (d,), the point of the cube
+    values: Row = field(default_factory=list, metadata=ANY)  # the point as the space packs it
+    tags: Tags = field(metadata=TAGS)  # what the method must remember
+    seen: int = field(default=0, metadata=COUNT)  # number of the last event that the proposal was based on
+    suggest_seconds: float | None = field(default=None, metadata=SECONDS)  # how long the proposal took
+    suggest_processor_seconds: float | None = field(default=None, metadata=SECONDS)  # of a processor; not in 0.1
+    gain: float | None = field(default=None, metadata=NUMBER)  # expected, in the metric's units, for stop_below_gain
+
+    @property
+    def point(self) -> Array:  # (d,)
+        """The point of the cube as an array."""
+        return np.array(self.x, dtype=np.float64)
+
+    @property
+    def origin(self) -> Origin | None:
+        """Who named what was asked, if not the method."""
+        return origin_of(self.tags)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttemptEvent(TrialEvent):
+    """What became of an attempt: of one that ended, or of the one that begins."""
+
+    reason: str | None = field(default=None, metadata=TEXT)  # why there is no value, or why the trial starts again
+    rule: str | None = field(default=None, metadata=TEXT)  # name of the scheduler that decided
+    numbers: dict[str, Any] | None = field(default=None, metadata=METRICS)  # by which: rung, cutoff, rank, probability
+    seen: int | None = field(default=None, metadata=COUNT)  # number of the report that a verdict was decided on
+    step: int | None = field(default=None, metadata=NUMBERED)  # which one a verdict is about, or the last one reported
+    host: str | None = field(default=None, metadata=TEXT)
+    started: str | None = field(default=None, metadata=TIME)  # UTC in ISO 8601, by its machine's clock
+    seconds: float | None = field(default=None, metadata=SECONDS_IF_KNOWN)  # by a clock that is never set back
+    metrics: dict[str, Any] | None = field(default=None, metadata=METRICS)  # what else it returned
+    metrics_left: list[str] | None = field(default=None, metadata=TEXTS)  # names of what else JSON cannot hold
+    traceback: str | None = field(default=None, metadata=TEXT)
+    losses: int | None = field(default=None, metadata=COUNT)  # attempts so far that ended with the loss of a worker
+    attempt: int | None = field(default=None, metadata=NUMBERED)  # which one ended, or begins; from 1
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """Return what it holds of a trial's end beside the attributes of a `Trial`: other metrics, host, traceback."""
+        return {key: value for key, value in self.data.items() if key not in _ATTRIBUTES}
+
+
+_ATTRIBUTES = frozenset({"value", "reason", "seconds", "attempt", "context", "c"})  # of a Trial; the rest is details
+
+
+@dataclass(frozen=True, kw_only=True)
+class Begun(AttemptEvent):
+    """A worker has taken an enqueued trial."""
+
+    kind = Kind.BEGUN
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextObserved(AttemptEvent):
+    """The trial says which context it observed, before its end."""
+
+    kind = Kind.CONTEXT_OBSERVED
+    needed = ("context", "c")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retried(AttemptEvent):
+    """The trial starts again."""
+
+    kind = Kind.RETRIED
+    before = (State.PENDING, *FAILURES)
+    needed = ("reason", "attempt")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resumed(AttemptEvent):
+    """A paused trial continues."""
+
+    kind = Kind.RESUMED
+    before = (State.PAUSED,)
+    needed = ("attempt",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reported(TrialEvent):
+    """What a step of a trial came to."""
+
+    kind = Kind.REPORTED
+    needed = ("step", "value")
+    step: int = field(metadata=NUMBERED)
+    value: float = field(metadata=NUMBER)  # in the user's sign
+    seconds: float | None = field(default=None, metadata=SECONDS_IF_KNOWN)  # since the attempt began
+    metrics: dict[str, Any] | None = field(default=None, metadata=METRICS)  # what else was reported with it
+    checkpoint: str | None = field(default=None, metadata=SAVED)  # name of its checkpoint, in the trial's directory
+    attempt: int | None = field(default=None, metadata=NUMBERED)
+    repeated: bool | None = field(default=None, metadata=FLAG)  # True if an earlier attempt has reported this step
+
+    @property
+    def report(self) -> tuple[int, float] | None:
+        """The step and its value; None if it is repeated, so that nothing is learnt of it."""
+        return None if self.repeated else (self.step, float(self.value))
+
+    def broken(self, goals: Goals) -> str:
+        """In words, which constraints the report breaks that must hold at every step; else empty."""
+        broken = goals.broken_by({**(self.metrics or {}), goals.names[0]: self.value})
+        return f"at step {self.step}, {broken}" if broken else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told(AttemptEvent):
+    """The trial ended with a finite value."""
+
+    kind = Kind.TOLD
+    after = State.FINISHED
+    is_end = True
+    needed = ("value",)
+    value: float = field(metadata=NUMBER)  # in the user's sign
+
+    def values(self, goals: Goals) -> dict[str, float]:
+        """The metrics and the constrained numbers, by name: the first metric is its value, the others are `metrics`."""
+        others, first = self.metrics or {}, goals.names[0]
+        return {name: float(self.value if name == first else others[name]) for name in goals.needed}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed(AttemptEvent):
+    """The trial ended without a value, or lost its worker at every attempt."""
+
+    kind = Kind.FAILED
+    after = State.FAILED
+    is_end = True
+    cause: str | None = field(default=None, metadata={**TEXT, "key": "kind"})  # `LOST`, or unknown
+
+    @property
+    def state(self) -> State:
+        """The state of its trial after it."""
+        return State.LOST if self.cause == LOST else State.FAILED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stopped(AttemptEvent):
+    """The user ended the trial."""
+
+    kind = Kind.STOPPED
+    before = OPEN
+    after = State.STOPPED
+    is_end = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pruned(AttemptEvent):
+    """A scheduler ended the trial."""
+
+    kind = Kind.PRUNED
+    before = OPEN
+    after = State.PRUNED
+    is_end = True
+    needed = ("reason", "rule")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paused(AttemptEvent):
+    """A scheduler has the trial wait for the others."""
+
+    kind = Kind.PAUSED
+    after = State.PAUSED
+    needed = ("reason", "rule", "step")
+
+
+def _fields_of(cls: type[Event]) -> dict[str, str]:
+    """The fields by their keys in JSON, those of the class's own before those that it shares with others."""
+    keys = {each.name: each.metadata.get("key", each.name) for each in fields(cls) if "check" in each.metadata}
+    names = (name for base in cls.__mro__ for name in getattr(base, "__annotations__", ()) if name in keys)
+    return {keys[name]: name for name in dict.fromkeys(names)}
+
+
+KINDS: Mapping[Kind, type[Event]] = {
+    each.kind: each
+    for each in (
+        *(Planned, Asked, Begun, ContextObserved, Retried, Reported, Paused, Resumed),
+        *(Told, Failed, Stopped, Pruned, Ended),
+    )
+}
+
+
+_FIELDS: Mapping[type[Event], Mapping[str, str]] = {each: _fields_of(each) for each in KINDS.values()}
+_CHECKS: Mapping[str, Callable[[Any], bool]] = {  # by key, which holds the same in every kind of event
+    each.metadata.get("key", each.name): each.metadata["check"]
+    for kind in KINDS.values()
+    for each in fields(kind)
+    if "check" in each.metadata
+}
+KEYS = frozenset(_CHECKS)
+
+
+def artifacts_of(events: Sequence[Event]) -> list[str]:
+    """The places where trials' directories have been kept, the last one first; empty for beside the journal."""
+    places = [event.artifacts for event in events if isinstance(event, Planned) and event.artifacts is not None]
+    return list(dict.fromkeys(reversed(places)))

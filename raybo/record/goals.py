@@ -44,7 +44,7 @@ class Goal:
 
     @property
     def larger_is_better(self) -> bool:
-        """Whether the metric is maximised."""
+        """True if the metric is maximised."""
         return self.mode == "max"
 
     @property
@@ -61,7 +61,7 @@ class Goal:
         return self.sign * y
 
     def is_better(self, value: float, than: float) -> bool:
-        """Whether a value is strictly better than another."""
+        """True if a value is strictly better than another."""
         return self.maximised(value) > self.maximised(than)
 
     def gap(self, value: Value, best: Value | float) -> Value:
@@ -120,7 +120,7 @@ class Constraint:
         return f"{'<=' if self.is_upper else '>='} {self.bound!r}{self._when}"
 
     def margin(self, value: Value) -> Value:
-        """How far a number, or each of many, is on the allowed side of the bound; negative where it breaks it."""
+        """Return how far a number, or each of many, is on the allowed side of the bound; negative if it breaks it."""
         return self.bound - value if self.is_upper else value - self.bound
 
     def value_of(self, margin: Value) -> Value:
@@ -130,7 +130,7 @@ class Constraint:
     def broken_by(self, value: float) -> str:
         """In words, that a number breaks it, and by how much; empty where it keeps it."""
         margin = self.margin(value)
-        return f"{self.name} {value:.6g} breaks {self} by {-margin:.3g}" if margin < 0.0 else ""
+        return f"{self.name} {value:.6g} breaks {self} by {-margin:.3g}" if is_broken(margin) else ""
 
     @property
     def _when(self) -> str:
@@ -145,6 +145,16 @@ _BOUND = re.compile(r"\s*(<=|>=)\s*(\S+)(\s+at every step)?\s*")
 
 def _speaks_of_steps(text: object) -> bool:
     return isinstance(text, str) and re.search(r"\b(step|report)", text) is not None
+
+
+def is_broken(margin: float) -> bool:
+    """True if a constraint with this margin is broken; a margin that is not known (NaN) breaks nothing."""
+    return margin < 0.0
+
+
+def are_kept(margins: Array) -> NDArray[np.bool_]:  # (n, c) -> (n,)
+    """Return which rows of margins break no constraint."""
+    return np.asarray((margins >= 0.0).all(axis=1), dtype=np.bool_)
 
 
 @dataclass(frozen=True)
@@ -188,12 +198,12 @@ class Goals:
 
     @property
     def k(self) -> int:
-        """How many metrics there are."""
+        """Return how many metrics there are."""
         return len(self.names)
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is one metric without constraints."""
+        """True if it is one metric without constraints."""
         return self.k == 1 and not self.constraints
 
     @property
@@ -230,7 +240,7 @@ class Goals:
         return {name: float(goal.value_of(v)) for name, goal, v in zip(self.names, self.each, y, strict=True)}
 
     def margins(self, values: Mapping[str, float]) -> Array:  # (c,)
-        """How far each constrained number is on the allowed side; none is negative where all constraints hold."""
+        """Return how far each constrained number is on the allowed side; none is negative if all constraints hold."""
         margins = [constraint.margin(values[constraint.name]) for constraint in self.constraints]
         return np.clip(np.array(margins, dtype=np.float64), -LARGEST, LARGEST)
 
@@ -259,10 +269,23 @@ class Goals:
             and (words := constraint.broken_by(float(value)))
         )
 
+    def worst_margins(self, curves: Sequence[Sequence[tuple[int, float]]]) -> Array:  # (k + c) -> (c,)
+        """By how much reports break constraints that must hold at every step, as margins; infinite if they do not.
+
+        Args:
+            curves: of each metric and then of each margin, as `Record.curves`.
+        """
+        worst = np.full(len(self.constraints), np.inf)
+        for j, constraint in enumerate(self.constraints):
+            if constraint.at_every_step and curves:
+                margin = min((margin for _, margin in curves[self.k + j]), default=0.0)
+                worst[j] = margin if is_broken(margin) else np.inf
+        return worst
+
     def violations(self, margins: Array) -> dict[str, float]:  # (c,)
         """By how much constraints with these margins are broken, by name; only those that are."""
         names = (constraint.name for constraint in self.constraints)
-        return {name: -margin for name, margin in zip(names, margins.tolist(), strict=True) if margin < 0.0}
+        return {name: -margin for name, margin in zip(names, margins.tolist(), strict=True) if is_broken(margin)}
 
     def __str__(self) -> str:
         wanted = ", ".join(f"{mode} {name}" for name, mode in zip(self.names, self.modes, strict=True))

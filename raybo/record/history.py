@@ -6,7 +6,7 @@ are maximised and points lie in the unit cube, whatever the user's objective is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -17,9 +17,25 @@ from raybo.common.arguments import is_number, whole_number
 from raybo.common.errors import TrialError
 from raybo.common.messages import shown
 from raybo.record.append_only import Grown
-from raybo.record.events import FAILURES, OPEN, Event, Kind, State, Tags, Trial, states_before
-from raybo.record.goals import LARGEST, Goals
+from raybo.record.events import (
+    FAILURES,
+    OPEN,
+    Asked,
+    AttemptEvent,
+    Begun,
+    ContextObserved,
+    Event,
+    Planned,
+    Reported,
+    Resumed,
+    Retried,
+    State,
+    Tags,
+    Told,
+)
+from raybo.record.goals import LARGEST, Goals, are_kept
 from raybo.record.records import Records
+from raybo.record.trial import Record, Trial
 from raybo.space import Array, Cube
 
 ONE = Goals()
@@ -39,62 +55,6 @@ class Proposal:
     x: Array
     tags: Tags = field(default_factory=dict)
     in_design: bool = False
-
-
-@dataclass(frozen=True)
-class Record:
-    """One trial inside a history: a point of the cube and what became of it.
-
-    Attributes:
-        x: (d,), the point.
-        y: the value, maximised; None unless finished.
-        c: (dc,), the context; None where it is not known.
-        reports: what it has reported so far of the metric that schedulers look at, as pairs of a step and a value,
-            maximised; the steps go up, and one that was repeated after a loss is there once, as it was first reported.
-        checkpoint: the step of its last checkpoint; None while there is none.
-        error: standard deviation of what y may be off by beside noise, where it was predicted; 0 where it was seen.
-        is_open: whether it is pending or paused, although a predicted value makes it look finished.
-        seen: number of the last event that its proposal was based on.
-        ended: number of the event that ended it; 0 while it is pending.
-        Y: (k,), all metrics, maximised, and margins: (c,), of the constraints; None unless finished, and where the
-            study has one metric without constraints. The margin of a constraint that must hold at every step is that
-            of the worst report, where a report broke it.
-        curves: (k + c), what it has reported so far of each metric, maximised, and then of each constraint's margin, as
-            `reports`; empty where the study has one metric without constraints, and before the first report.
-        early: (c,), margins as it reported them last, of the constraints that must hold at every step; NaN where it
-            did not, None where it has reported none of them.
-    """
-
-    x: Array
-    tags: Tags
-    state: State
-    y: float | None = None
-    c: Array | None = None
-    reports: Sequence[tuple[int, float]] = ()
-    checkpoint: int | None = None
-    error: float = 0.0
-    is_open: bool = False
-    seen: int = 0
-    ended: int = 0
-    Y: Array | None = None
-    margins: Array | None = None
-    curves: Sequence[Sequence[tuple[int, float]]] = ()
-    early: Array | None = None
-
-    @property
-    def step(self) -> int:
-        """The last step that it has reported; 0 before the first."""
-        return self.reports[-1][0] if self.reports else 0
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether nothing more will become of it."""
-        return self.state not in OPEN and not self.is_open
-
-    @property
-    def has_failed(self) -> bool:
-        """Whether it failed, or was lost for the last time."""
-        return self.state in FAILURES
 
 
 class History:
@@ -153,76 +113,101 @@ class History:
         """Append an event.
 
         Raises:
-            TrialError: it names a trial that is unknown or has already ended.
+            TrialError: it names a trial that is unknown or has already ended; nothing is changed.
         """
-        if event.kind is Kind.PLANNED:
-            self.planned = int(event.data["trials"])
-        elif event.kind is Kind.ENDED:
-            pass
-        elif event.kind is Kind.ASKED:
+        if isinstance(event, Planned):
+            self.planned = event.trials
+        elif isinstance(event, Asked):
             if event.trial != len(self.records):
                 raise TrialError(f"trial {event.trial}: trials are numbered in order, the next one is {len(self)}")
-            seen = int(event.data.get("seen", 0))
-            self.records.append(Record(event.x, dict(event.data["tags"]), State.PENDING, c=event.c, seen=seen))
-        elif event.kind is Kind.REPORTED:
+            self.records.append(_asked(event))
+        elif isinstance(event, Reported):
             self._report(self.require_pending(event.trial), event)
-        else:
-            number = self.require(event.trial, *states_before(event.kind))
-            record, value = self.records[number], event.value
-            several = None if value is None or self.goals.is_plain else event.values(self.goals)
-            self.records[number] = replace(
-                record,
-                state=event.state,
-                y=None if value is None else self.goals.first.maximised(value),
-                c=record.c if event.c is None else event.c,
-                ended=(event.number or self.last_event + 1) if event.is_end else 0,
-                Y=None if several is None else self.goals.maximised(several),
-                margins=None if several is None else self._margins(several, record),
-            )
+        elif isinstance(event, AttemptEvent):
+            number = self.require(event.trial, *event.before)
+            self.records[number] = self._followed(self.records[number], event)
         self.last_event = event.number or self.last_event + 1
 
-    def _margins(self, values: Mapping[str, float], record: Record) -> Array:  # (c,)
-        """The margins of a trial that finished with these values."""
-        return np.minimum(self.goals.margins(values), self.worst_margins(record))
+    def _followed(self, record: Record, event: AttemptEvent) -> Record:
+        """The record after an event that is no report."""
+        record = replace(
+            record,
+            state=event.state,
+            c=record.c if event.c is None else event.context_point,
+            context=record.context if event.context is None else event.context,
+            attempt=event.attempt or record.attempt,
+            ended=(event.number or self.last_event + 1) if event.is_end else 0,
+        )
+        if isinstance(event, (Begun, ContextObserved)):
+            return record
+        if isinstance(event, (Retried, Resumed)):
+            return replace(
+                record,
+                outcome=None,
+                reason=event.reason or "",
+                seconds=record.seconds if isinstance(event, Resumed) else None,
+                resumed_after=record.checkpoint or 0,
+            )
+        seconds = event.seconds
+        if record.seconds is not None:  # it ran before it was paused
+            seconds = round(record.seconds + (seconds or 0.0), 6)
+        record = replace(record, outcome=event, reason=event.reason or "", seconds=seconds)
+        return self._finished(record, event) if isinstance(event, Told) else record
 
-    def worst_margins(self, record: Record) -> Array:  # (c,)
-        """By how much a trial's reports break constraints that must hold at every step, as margins; else infinite."""
-        worst = np.full(len(self.goals.constraints), np.inf)
-        for j, constraint in enumerate(self.goals.constraints):
-            if constraint.at_every_step and record.curves:
-                margin = min((margin for _, margin in record.curves[self.goals.k + j]), default=0.0)
-                worst[j] = margin if margin < 0.0 else np.inf
-        return worst
+    def _finished(self, record: Record, event: Told) -> Record:
+        y = self.goals.first.maximised(float(event.value))
+        if self.goals.is_plain:
+            return replace(record, y=y)
+        values = event.values(self.goals)
+        margins = np.minimum(self.goals.margins(values), self.goals.worst_margins(record.curves))
+        return replace(record, y=y, Y=self.goals.maximised(values), margins=margins)
 
-    def _report(self, number: int, event: Event) -> None:
-        """Take in a step of a trial, unless it is known from an earlier attempt."""
-        record = self.records[number]
-        if "checkpoint" in event.data:
-            record = replace(record, checkpoint=event.data["step"])
+    def _report(self, number: int, event: Reported) -> None:
+        """Take in a step of a trial; if an earlier attempt has reported it, only its place in this attempt."""
+        before = record = self.records[number]
+        value = float(event.value)
         if event.report is not None:
-            step, value = event.report
-            y = self._judged_value(number, event)
-            if step <= record.step:
-                raise TrialError(f"trial {number}: steps must increase, but step {step} comes after step {record.step}")
-            known = record.reports if isinstance(record.reports, Grown) else Grown(record.reports)
-            if not self.goals.is_plain:
-                told = {**event.data.get("metrics", {}), self.goals.names[0]: value}
-                margins = self.goals.known_margins(told)
-                early = record.early if margins is None else margins
-                record = replace(record, curves=_longer(record.curves, step, self.goals.known(told)), early=early)
-            record = replace(record, reports=known.adding((step, y)))
+            record = self._longer(number, record, event)
+        record = replace(
+            record,
+            checkpoint=record.checkpoint if event.checkpoint is None else event.step,
+            saved=event.checkpoint or record.saved,
+            last_metrics=event.metrics,
+            last_run=_run(before, record, event.step, self.goals.first.maximised(value)),
+            resumed_after=None,
+        )
+        self.records[number] = record
+        if event.report is not None:
             in_order = self.reports_in_order
             assert isinstance(in_order, Grown)
-            self.reports_in_order = in_order.adding((number, step, y))
-        self.records[number] = record
+            self.reports_in_order = in_order.adding((number, event.step, record.reports[-1][1]))
 
-    def _judged_value(self, number: int, event: Event) -> float:
-        """What a report says of the metric that schedulers look at, maximised; TrialError where it says nothing."""
+    def _longer(self, number: int, record: Record, event: Reported) -> Record:
+        """The record with another step in its reports and curves."""
+        step = event.step
+        y = self._judged_value(number, event)
+        if step <= record.step:
+            raise TrialError(f"trial {number}: steps must increase, but step {step} comes after step {record.step}")
+        reports = _adding(record.reports, (step, y))
+        if self.goals.is_plain:
+            return replace(record, reports=reports)
+        values = {**(event.metrics or {}), self.goals.names[0]: float(event.value)}
+        margins = self.goals.known_margins(values)
+        return replace(
+            record,
+            reports=reports,
+            curves=_longer(record.curves, step, self.goals.known(values)),
+            early=record.early if margins is None else margins,
+        )
+
+    def _judged_value(self, number: int, event: Reported) -> float:
+        """Return what a report says of the metric that schedulers look at, maximised; TrialError if it says nothing."""
         name = self.judged_metric
-        value = event.data["value"] if name is None else event.data.get("metrics", {}).get(name)
+        value = event.value if name is None else (event.metrics or {}).get(name)
         if not is_number(value):
-            step = event.data["step"]
-            raise TrialError(f"trial {number}: at step {step}, there is no number {name}, which the scheduler looks at")
+            raise TrialError(
+                f"trial {number}: at step {event.step}, there is no number {name}, which the scheduler looks at"
+            )
         return self.goals.each[self.judged].maximised(float(value))
 
     def require_pending(self, trial: Trial | int | None) -> int:
@@ -239,7 +224,7 @@ class History:
             raise TrialError(f"trial {shown(given)}: no such trial, {len(self)} have been asked for") from None
         if states and state not in states:
             if state is State.PENDING:
-                raise TrialError(f"trial {number}: it is pending, and not {states[0]}")
+                raise TrialError(f"trial {number} is pending, not {states[0]}")
             after = "it goes on once it is resumed" if state is State.PAUSED else "a trial ends once"
             raise TrialError(f"trial {number}: it is {state} already; {after}")
         return number
@@ -259,12 +244,12 @@ class History:
         return self.of_number(self.judged) if self.judged else self
 
     def __len__(self) -> int:
-        """How many trials have been asked for, which is the next trial's number."""
+        """Return how many trials have been asked for, which is the next trial's number."""
         return len(self.records)
 
     @property
     def ended(self) -> int:
-        """How many trials have ended, however."""
+        """Return how many trials have ended, however."""
         return len(self.records) - self.count(*OPEN) - self.predicted_open
 
     @property
@@ -294,17 +279,17 @@ class History:
 
     @property
     def margins(self) -> Array:  # (n, c)
-        """How far each constrained number of the finished trials is on the allowed side; negative where it is not."""
+        """Return how far each constrained number of the finished trials is on the allowed side; negative if not."""
         return self._rows(lambda record: record.margins, len(self.goals.constraints))
 
     @property
     def feasible(self) -> NDArray[np.bool_]:  # (n,)
-        """Which of the finished trials keep all constraints."""
-        return np.asarray((self.margins >= 0.0).all(axis=1), dtype=np.bool_)
+        """Return which of the finished trials keep all constraints."""
+        return are_kept(self.margins)
 
     @property
     def violation(self) -> Array:  # (n,)
-        """How far the finished trials are from keeping all constraints: the worst of these, in standard deviations."""
+        """Return how far the finished trials are from keeping all constraints: the worst, in standard deviations."""
         margins = self.margins
         return np.asarray(np.maximum(-margins / _spread(margins), 0.0).max(axis=1))
 
@@ -377,7 +362,7 @@ class History:
         return self.records.points(*states)
 
     def count(self, *states: State) -> int:
-        """How many trials are in any of the given states."""
+        """Return how many trials are in any of the given states."""
         return self.records.count(*states)
 
     def last_tag(self, name: str, default: Any = None) -> Any:
@@ -391,7 +376,7 @@ class History:
         return default if found is None else self.records[found[0]].tags[name]
 
     def count_tag(self, name: str) -> int:
-        """How many trials carry a tag of that name."""
+        """Return how many trials carry a tag of that name."""
         found = self.records.with_tag(name)
         return 0 if found is None else found[2]
 
@@ -405,12 +390,43 @@ def _spread(columns: Array) -> Array:  # (n, c) -> (c,)
     return np.where(std > 0.0, std, 1.0)
 
 
+def _asked(event: Asked) -> Record:
+    return Record(
+        event.point,
+        dict(event.tags),
+        State.PENDING,
+        c=event.context_point,
+        seen=event.seen,
+        asked=event,
+        context=event.context,
+    )
+
+
+def _run(before: Record, after: Record, step: int, y: float) -> Sequence[tuple[int, float]]:
+    """Return what the last attempt has reported, with another step; the trial's own list, as long as none was repeated.
+
+    Args:
+        before, after: the record without and with this step.
+    """
+    run = before.last_run
+    known = step - 1 if before.resumed_after is None else min(step - 1, before.resumed_after)
+    if run and run[-1][0] > known:  # of what an earlier attempt reported
+        run = tuple(report for report in run if report[0] <= known)
+    if run is before.first_metric and after is not before:
+        return after.first_metric
+    return _adding(run, (step, y))
+
+
+def _adding(reports: Sequence[tuple[int, float]], report: tuple[int, float]) -> Grown[tuple[int, float]]:
+    return (reports if isinstance(reports, Grown) else Grown(reports)).adding(report)
+
+
 def _longer(
     curves: Sequence[Sequence[tuple[int, float]]], step: int, numbers: Array
 ) -> tuple[Sequence[tuple[int, float]], ...]:
     """Curves with another step of each of these numbers; those that are NaN were not reported."""
     known = curves or [()] * len(numbers)
     return tuple(
-        curve if np.isnan(value) else (curve if isinstance(curve, Grown) else Grown(curve)).adding((step, value))
+        curve if np.isnan(value) else _adding(curve, (step, value))
         for curve, value in zip(known, numbers.tolist(), strict=True)
     )

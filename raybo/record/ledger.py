@@ -7,22 +7,23 @@ what it has committed. So all of them know the same.
 from __future__ import annotations
 
 from bisect import bisect, insort
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import TypeVar, cast
 
 import numpy as np
 
 from raybo.common.arguments import is_number
 from raybo.common.errors import TrialError
 from raybo.common.messages import shown
-from raybo.record.append_only import Grown
-from raybo.record.events import Event, Kind, State, Trial
+from raybo.record.events import Asked, Event, State, Told
 from raybo.record.goals import Goals, Mode
-from raybo.record.history import History, Record
+from raybo.record.history import History
 from raybo.record.pareto import hypervolume
+from raybo.record.trial import Declared, Trial
 from raybo.space import Array, Space
+
+E = TypeVar("E", bound=Event)
 
 
 class Ledger:
@@ -61,11 +62,11 @@ class Ledger:
         self.incumbent: Trial | None = None
         self.front: list[Trial] = []
         self._front_values = np.empty((0, self.goals.k))  # of several metrics: maximised, in the front's order
-        self._counts: Counter[State] = Counter()
+        self._declared = Declared(space, context, self.goals)
 
     @property
     def planned(self) -> int | None:
-        """How many trials the study means to run; None where nobody said."""
+        """Return how many trials the study means to run; None if unknown."""
         return self.history.planned
 
     @property
@@ -73,7 +74,7 @@ class Ledger:
         """Number of the last event; 0 before the first."""
         return self.history.last_event
 
-    def apply(self, event: Event) -> Event:
+    def apply(self, event: E) -> E:
         """Take in the event that follows; returns it with its number.
 
         Raises:
@@ -82,22 +83,20 @@ class Ledger:
         if not event.number:
             event = replace(event, number=self.last_event + 1)
         self.history.apply(event)
-        if event.kind is Kind.ASKED:
-            self.trials.append(_asked(event, self.space, self.context))
-            self._counts[State.PENDING] += 1
-        elif event.trial is not None:
-            before = self.trials[event.trial]
-            record = self.history.records[event.trial]
-            self.trials[event.trial] = after = _followed(before, event, self.context, self.goals, record)
-            self._counts[before.state] -= 1
-            self._counts[after.state] += 1
-            if after.feasible:
-                self._rank(after)
+        if event.trial is None:
+            return event
+        trial = Trial(event.trial, self.history.records[event.trial], self._declared)
+        if isinstance(event, Asked):
+            self.trials.append(trial)
+        else:
+            self.trials[trial.number] = trial
+            if isinstance(event, Told) and trial.feasible:
+                self._rank(trial)
         return event
 
     def count(self, *states: State) -> int:
-        """How many trials are in any of the given states."""
-        return sum(self._counts[state] for state in states)
+        """Return how many trials are in any of the given states."""
+        return self.history.count(*states)
 
     @property
     def best(self) -> Trial:
@@ -158,12 +157,16 @@ class Ledger:
         Y = self.history.Y[self.history.feasible]
         return self.goals.values_of(Y.min(axis=0)) if len(Y) else {}
 
-    def hypervolume(self, reference: Mapping[str, float] | None = None) -> float:
-        """Volume between the front and a reference, see `reference`, in the product of the metrics' units."""
-        at = self.reference(reference)
-        if not self.front:
+    def hypervolume(self, reference: Mapping[str, float] | None = None, front: Sequence[Trial] | None = None) -> float:
+        """Volume between a front and a reference, see `reference`, in the product of the metrics' units.
+
+        Args:
+            front: an earlier one; the study's if None.
+        """
+        at, front = self.reference(reference), self.front if front is None else front
+        if not front:
             return 0.0
-        Y = np.array([self._maximised(trial) for trial in self.front])
+        Y = np.array([self._maximised(trial) for trial in front])
         return hypervolume(Y, self.goals.maximised(at))
 
     def _maximised(self, trial: Trial) -> Array:  # (k,)
@@ -209,66 +212,3 @@ class Ledger:
             for constraint in self.goals.constraints
             if constraint.name in trial.violations
         )
-
-
-def _asked(event: Event, space: Space, context: Space | None) -> Trial:
-    return Trial(
-        cast(int, event.trial),
-        space.unpack(event.data["values"]),
-        event.state,
-        context=event.context_in(context),
-        tags=dict(event.data["tags"]),
-        suggest_seconds=float(event.data.get("suggest_seconds", 0.0)),
-        suggest_processor_seconds=event.data.get("suggest_processor_seconds"),
-    )
-
-
-def _followed(trial: Trial, event: Event, context: Space | None, goals: Goals, record: Record) -> Trial:
-    """The trial after another event about it, which its record in the history knows already."""
-    data = event.data
-    if event.kind is Kind.REPORTED:
-        return _reporting(trial, event)
-    changes: dict[str, Any] = {"state": event.state, "attempt": int(data.get("attempt", trial.attempt))}
-    if met := event.context_in(context):
-        changes["context"] = met
-    if event.kind in (Kind.BEGUN, Kind.CONTEXT_OBSERVED):
-        return replace(trial, **changes)
-    changes["reason"] = str(data.get("reason", ""))  # that it was retried is no fault of its end
-    if not event.is_end and event.kind is not Kind.PAUSED:  # a failed one that runs again has no end any more
-        changes["details"] = {"metrics": trial._said} if trial._said else {}
-        changes["_resumes"] = record.checkpoint or 0
-        if event.kind is not Kind.RESUMED:
-            changes["seconds"] = None
-        return replace(trial, **changes)
-    seconds = data.get("seconds")
-    if trial.seconds is not None:  # it ran before it had to wait
-        seconds = round(trial.seconds + (seconds or 0.0), 6)
-    changes |= {"value": event.value, "seconds": seconds, "details": event.details}
-    if record.margins is not None:
-        changes |= {"values": event.values(goals), "violations": goals.violations(record.margins)}
-    return replace(trial, **changes)
-
-
-def _reporting(trial: Trial, event: Event) -> Trial:
-    """The trial after another step."""
-    data, run, step = event.data, trial._run, event.data["step"]
-    said = data.get("metrics", {})
-    details = {"metrics": said} if "metrics" in data else {}
-    changes: dict[str, Any] = {
-        "details": details,
-        "checkpoint": data.get("checkpoint", trial.checkpoint),
-        "_said": said,
-        "_resumes": None,
-    }
-    if event.report is not None:
-        changes["_reports"] = _adding(trial._reports, event.report)
-    kept = step - 1 if trial._resumes is None else min(step - 1, trial._resumes)  # of what an earlier attempt reported
-    if run and run[-1][0] > kept:
-        run = tuple(report for report in run if report[0] <= kept)
-    if event.report is not None and run is trial._reports:  # one list, as long as nothing was repeated
-        return replace(trial, _run=changes["_reports"], **changes)
-    return replace(trial, _run=_adding(run, (step, float(data["value"]))), **changes)
-
-
-def _adding(reports: Sequence[tuple[int, float]], report: tuple[int, float]) -> Grown[tuple[int, float]]:
-    return (reports if isinstance(reports, Grown) else Grown(reports)).adding(report)

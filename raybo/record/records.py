@@ -79,7 +79,7 @@ class Records(Generic[R]):
         self._note(number, record)
 
     def __setitem__(self, number: int, record: R) -> None:
-        """What became of a record: its point and its tags are the same."""
+        """Return what became of a record: its point and its tags are the same."""
         self._counts[self._items[number].state] -= 1
         self._items[number] = record
         self._note(number, record)
@@ -122,7 +122,7 @@ class Records(Generic[R]):
         return self._values[self.numbers(*states)]
 
     def count(self, *states: State) -> int:
-        """How many records are in any of these states."""
+        """Return how many records are in any of these states."""
         return sum(self._counts[state] for state in states)
 
     def with_tag(self, name: str) -> tuple[int, int, int] | None:

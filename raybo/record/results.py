@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from raybo.common.arguments import is_number, number_in
 from raybo.common.errors import TrialError
 from raybo.common.messages import shown
-from raybo.record.events import Data
 from raybo.record.goals import Goals
 from raybo.record.history import ONE
 
 
-def told(value: Any, number: int, goals: Goals = ONE, whose: str = "") -> Data:
-    """What the event of a result holds; TrialError where a number that is needed is missing or not finite.
+class _Value(TypedDict):
+    value: float
+
+
+class Numbers(_Value, total=False):
+    """The fields of an event with a result: its value, and what else came with it."""
+
+    metrics: dict[str, Any]
+
+
+def told(value: Any, number: int, goals: Goals = ONE, whose: str = "") -> Numbers:
+    """Return what the event of a result holds; TrialError where a number that is needed is missing or not finite.
 
     Args:
         value: the result.
@@ -37,8 +46,8 @@ def told(value: Any, number: int, goals: Goals = ONE, whose: str = "") -> Data:
     return _numbers(value, number, goals, goals.needed, whose)
 
 
-def reported(value: Any, number: int, goals: Goals = ONE, judged: str | None = None) -> Data:
-    """What the event of a report holds beside its step; TrialError where a number is missing or not finite.
+def reported(value: Any, number: int, goals: Goals = ONE, judged: str | None = None) -> Numbers:
+    """Return what the event of a report holds beside its step; TrialError where a number is missing or not finite.
 
     Args:
         judged: the metric that the scheduler looks at, where that is not the first.
@@ -58,8 +67,8 @@ def reported(value: Any, number: int, goals: Goals = ONE, judged: str | None = N
     return {"value": finite(value, number)}
 
 
-def _numbers(value: Mapping[str, Any], number: int, goals: Goals, needed: Sequence[str], whose: str = "") -> Data:
-    """What an event holds of a dict that has what is needed."""
+def _numbers(value: Mapping[str, Any], number: int, goals: Goals, needed: Sequence[str], whose: str = "") -> Numbers:
+    """Return what an event holds of a dict that has what is needed."""
     numbers = {name: finite(value[name], number, name, whose) for name in needed}
     first = goals.names[0]
     rest = {name: v for name, v in numbers.items() if name != first}
@@ -68,7 +77,7 @@ def _numbers(value: Mapping[str, Any], number: int, goals: Goals, needed: Sequen
 
 
 def _kept(value: Any) -> Any:
-    """What is kept of a number or a text that is not needed; None of anything else."""
+    """Return what is kept of a number or a text that is not needed; None of anything else."""
     if isinstance(value, (bool, str)):
         return value
     number = number_in(value)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.common.arguments import finite_number, whole_number
-from raybo.record.events import Event, Kind, Origin, origin_of
+from raybo.record.events import Asked, Event, Origin, Reported, Told
 from raybo.record.goals import Goals
 
 IN_A_ROW = 3  # proposals that promise too little
@@ -86,14 +86,14 @@ class Stopping:
 
     def hear(self, event: Event) -> None:
         """Take in an event."""
-        if event.kind is Kind.ASKED and event.trial is not None:
-            self._origins[event.trial] = origin_of(event.data["tags"])
+        if isinstance(event, Asked):
+            self._origins[event.trial] = event.origin
             self._hear_gain(event)
-        elif event.kind is Kind.TOLD and event.trial is not None and event.value is not None:
-            values = {self.metric: event.value} if self.goals.is_plain else event.values(self.goals)
+        elif isinstance(event, Told):
+            values = event.values(self.goals)
             is_feasible = event.trial not in self._broke and not self.goals.violations(self.goals.margins(values))
             self._hear_values(event.trial, values, is_feasible)
-        elif event.trial is not None and event.report is not None and event.broken(self.goals):
+        elif isinstance(event, Reported) and not event.repeated and event.broken(self.goals):
             self._broke.add(event.trial)
 
     def _hear_values(self, trial: int, values: Mapping[str, float], is_feasible: bool) -> None:
@@ -110,9 +110,7 @@ class Stopping:
         elif origin is not Origin.ADDED:
             self._since += 1
 
-    def _hear_gain(self, event: Event) -> None:
-        least = self.limits.stop_below_gain
-        if least is None or "gain" not in event.data:
-            return
-        gain = event.data["gain"]
-        self._small = [*self._small, gain] if gain < least else []
+    def _hear_gain(self, event: Asked) -> None:
+        least, gain = self.limits.stop_below_gain, event.gain
+        if least is not None and gain is not None:
+            self._small = [*self._small, gain] if gain < least else []

@@ -1,8 +1,8 @@
-"""What a study looks like: tables for a terminal, figures, and the report.
+"""The appearance of a study: tables for a terminal, figures, and the report.
 
 On a terminal
     watch             a study that another process runs, followed through its journal
-    fitted            tables in windows of any width
+    table_layout      tables in windows of any width
     tables            trials, the best of them, methods; how values are written everywhere
     trial_view        everything about one trial
     notes_view        the user's notes
@@ -17,7 +17,7 @@ Figures
     story_figures     what the method noted
     axes              how a parameter fills an axis
     theme             colours, fonts, frames
-    panel             a figure with its text
+    report_figure     a figure with its text
 Where they are put together
     figures           all that apply to a study, in order
     summary           the facts, as HTML

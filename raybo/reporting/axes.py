@@ -1,4 +1,4 @@
-"""How a parameter fills a figure's axis: numbers as they are, categories at 0, 1, 2, ... labelled by their names."""
+"""A parameter as the axis of a figure: numbers as they are, categories at 0, 1, 2, ... labelled by their names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import cast
 
 import numpy as np
 
-from raybo.record.events import State, Trial
+from raybo.record.events import State
+from raybo.record.trial import Trial
 from raybo.reporting.formatting import shown
 from raybo.space import Array, Categorical, Parameter, choice_names
 from raybo.study.study import Study
@@ -33,17 +34,17 @@ class Axis:
 
     @property
     def is_categorical(self) -> bool:
-        """Whether only equality has meaning along it."""
+        """True if only equality has meaning along it."""
         return isinstance(self.parameter, Categorical)
 
     @property
     def is_log(self) -> bool:
-        """Whether equal ratios are equally far apart."""
+        """True if equal ratios are equally far apart."""
         return not isinstance(self.parameter, Categorical) and self.parameter.log
 
     @property
     def is_stepped(self) -> bool:
-        """Whether its values are few enough to be shown one by one."""
+        """True if its values are few enough to be shown one by one."""
         return self.parameter.count is not None and self.parameter.count <= MOST_LEVELS
 
     @property
@@ -56,7 +57,7 @@ class Axis:
 
     @property
     def range(self) -> tuple[float, float]:
-        """From where to where it goes, with half a category beyond each end; about its value where it has one only."""
+        """Its two ends, with half a category beyond each; around its value if it has only one."""
         if isinstance(self.parameter, Categorical):
             return -0.5, len(self.parameter.choices) - 0.5
         low, high = float(self.parameter.low), float(self.parameter.high)
@@ -69,13 +70,13 @@ class Axis:
         return low, high
 
     def places(self, values: Sequence[object]) -> Array:  # (n,)
-        """Where values of the parameter stand."""
+        """Return the coordinates of the parameter's values along it."""
         if isinstance(self.parameter, Categorical):
             return np.array([self.parameter.position(value, self.name) for value in values], dtype=np.float64)
         return np.array(values, dtype=np.float64)
 
     def grid(self, most: int) -> tuple[Array, Array]:  # (m,), (m,)
-        """Coordinates in the cube along the axis, at most so many unless it is stepped, and where they stand."""
+        """Return coordinates in the cube, at most so many unless it is stepped, and those along the axis."""
         if self.is_stepped:
             count = self.parameter.count
             assert count is not None
@@ -96,7 +97,7 @@ def axes_of(study: Study) -> list[Axis]:
 
 
 def places_of(study: Study, trials: Sequence[Trial]) -> Array:  # (n, d)
-    """Where the configurations of trials stand on each parameter's axis; NaN where the parameter is not open."""
+    """Return the coordinates of trials on each parameter's axis; NaN if the parameter is not open."""
     rows = [study.space.pack(trial.config) for trial in trials]
     places = np.full((len(rows), study.space.d), np.nan)
     for axis in axes_of(study):
@@ -110,7 +111,7 @@ def places_of(study: Study, trials: Sequence[Trial]) -> Array:  # (n, d)
 def leader(study: Study) -> Trial | None:
     """The trial that figures are drawn through: the best one, or the front's with the best first metric.
 
-    Where nothing is feasible, the finished one with the best value; None where none has finished.
+    Where nothing is feasible, the finished one with the best value; None if none has finished.
     """
     if study.incumbent is not None:
         return study.best
@@ -119,7 +120,7 @@ def leader(study: Study) -> Trial | None:
 
 
 def leader_in_words(study: Study) -> str:
-    """What the leader is, which with several metrics or constraints need not be the best."""
+    """Return the name of the leader, which with several metrics or constraints need not be the best."""
     if study.incumbent is not None:
         return "the best trial"
     return f"the trial with the best {study.description.metric}{' on the front' if study.front else ''}"

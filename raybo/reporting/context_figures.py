@@ -9,9 +9,10 @@ import numpy as np
 
 from raybo.common.errors import NumericalError
 from raybo.context import Density, expected, fit_joint
-from raybo.record.events import State, Trial
+from raybo.record.events import State
+from raybo.record.trial import Trial
 from raybo.reporting.axes import Axis
-from raybo.reporting.panel import Panel
+from raybo.reporting.report_figure import ReportFigure
 from raybo.reporting.run_figures import hover
 from raybo.reporting.theme import BLUE, ORANGE, PALE, RED, axis_layout, escaped, figure, grid_of, mark_size, plotly
 from raybo.space import Array
@@ -22,8 +23,8 @@ SEED = 0
 ATOMS = 256
 
 
-def density(study: Study) -> Panel | None:
-    """The estimated law of each context with those met; None where no context is declared or known."""
+def density(study: Study) -> ReportFigure | None:
+    """Draw the estimated density of each context with its observations; None if no context is declared or known."""
     history = study.history
     if study.context is None or len(history.contexts) == 0:
         return None
@@ -46,7 +47,7 @@ def density(study: Study) -> Panel | None:
         f"The distribution of the context, estimated from the {len(history.contexts)} that were met (the strokes below "
         "the curve); densities are per declared range."
     )
-    return Panel("contexts", "The contexts", caption, fig)
+    return ReportFigure("contexts", "The contexts", caption, fig)
 
 
 def _draw_shares(fig: Any, axis: Axis, law: Density, met: Array, where: dict[str, int]) -> None:
@@ -97,8 +98,8 @@ def marginal(law: Density, axis: int, u: Array) -> Array:  # (m,) -> (m,)
     return np.asarray(np.exp(-0.5 * np.square(distances)) / (np.sqrt(2.0 * np.pi) * width) @ law.weights)
 
 
-def expected_and_lucky(study: Study) -> Panel | None:
-    """What trials measured beside what is expected of their configurations over all contexts; None without contexts."""
+def expected_and_lucky(study: Study) -> ReportFigure | None:
+    """Draw trials' values beside the expected values over all contexts; None without contexts."""
     history = study.history
     known = [
         trial for trial in study.trials if trial.state is State.FINISHED and history.records[trial.number].c is not None
@@ -161,14 +162,14 @@ def expected_and_lucky(study: Study) -> Panel | None:
         else "The best value measured is not the best expectation: the star is the one to choose."
     )
     caption = (
-        "Each trial's value beside what its configuration is expected to give over the estimated distribution of the "
-        f"context, with the estimate's standard deviation. {verdict}"
+        "Each trial's value beside the posterior mean of its configuration's expectation over the estimated "
+        f"distribution of the context, with one posterior standard deviation. {verdict}"
     )
-    return Panel("expected", "Expected and lucky", caption, fig)
+    return ReportFigure("expected", "Expected and lucky", caption, fig)
 
 
 def _expectations(study: Study, trials: Sequence[Trial]) -> tuple[Array, Array, Array]:  # (n,) each
-    """What is expected of the trials' configurations over all contexts, and a standard deviation to both sides."""
+    """Draw the posterior means over all contexts of the trials' configurations, with one standard deviation."""
     history = study.history
     assert history.context_cube is not None
     rng = np.random.default_rng(SEED)

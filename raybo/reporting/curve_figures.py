@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raybo.record.events import State, Trial, saved_share
-from raybo.reporting.panel import Panel
+from raybo.record.events import State
+from raybo.record.trial import Trial, saved_share
+from raybo.reporting.report_figure import ReportFigure
 from raybo.reporting.run_figures import value_range
 from raybo.reporting.theme import BLUE, GREY, LIGHT, ORANGE, STATE_COLOURS, escaped, figure, plotly
 from raybo.space import Array
@@ -16,39 +17,43 @@ from raybo.study.study import Study
 DRAWN = 200_000  # points of all curves, above which steps between are left out
 
 
-def curves(study: Study) -> Panel | None:
-    """Every curve over its steps; None where no trial has reported anything."""
-    told = [trial for trial in study.trials if trial.step]
-    if not told:
+def curves(study: Study) -> ReportFigure | None:
+    """Draw every learning curve; None if no trial has reported anything."""
+    reporting = [trial for trial in study.trials if trial.step]
+    if not reporting:
         return None
     go = plotly()
-    stride = 1 + sum(len(trial._reports) for trial in told) // DRAWN
+    stride = 1 + sum(len(trial.reports) for trial in reporting) // DRAWN
     best = {trial.number for trial in study.front}
     if study.goals.k == 1 and study.incumbent is not None:
-        best = {study.best.number}  # of equal ones, and over contexts, the one that is told everywhere
+        best = {study.best.number}  # of equal ones, and over contexts, the one that is named everywhere
     fig = figure(height=420)
     for name, chosen, line in (
-        ("pruned", [t for t in told if t.state is State.PRUNED], {"color": LIGHT, "width": 1.0}),
+        ("pruned", [t for t in reporting if t.state is State.PRUNED], {"color": LIGHT, "width": 1.0}),
         (
             "finished",
-            [t for t in told if t.state is State.FINISHED and t.number not in best],
+            [t for t in reporting if t.state is State.FINISHED and t.number not in best],
             {"color": BLUE, "width": 1.2},
         ),
-        ("failed or stopped", [t for t in told if t.state not in _SHOWN], {"color": GREY, "width": 1.0, "dash": "dot"}),
+        (
+            "failed or stopped",
+            [t for t in reporting if t.state not in _SHOWN],
+            {"color": GREY, "width": 1.0, "dash": "dot"},
+        ),
         (
             "running or paused",
-            [t for t in told if t.state in _RUN],
+            [t for t in reporting if t.state in _RUN],
             {"color": STATE_COLOURS[State.PENDING], "width": 1.5},
         ),
         (
             "best" if study.goals.k == 1 else "front",
-            [t for t in told if t.number in best],
+            [t for t in reporting if t.number in best],
             {"color": ORANGE, "width": 3.0},
         ),
     ):
         if chosen:
             x, y, text = _joined(chosen, stride)
-            lone = all(len(trial._reports) == 1 for trial in chosen)  # a line of one point is not seen
+            lone = all(len(trial.reports) == 1 for trial in chosen)  # a line of one point is not seen
             fig.add_trace(
                 go.Scatter(
                     x=x, y=y, text=text, name=name, line=line, mode="markers" if lone else "lines", hoverinfo="text+x+y"
@@ -56,7 +61,7 @@ def curves(study: Study) -> Panel | None:
             )
     for rung in rungs(study):
         fig.add_vline(x=rung, line={"color": GREY, "width": 1, "dash": "dash"})
-    low, high, is_log, outside = value_range(study, _values(told))
+    low, high, is_log, outside = value_range(study, _values(reporting))
     fig.update_xaxes(title="step")
     fig.update_yaxes(title=escaped(study.description.metric), range=[low, high], type="log" if is_log else "linear")
     pruned = study.count(State.PRUNED)
@@ -68,13 +73,13 @@ def curves(study: Study) -> Panel | None:
         caption += f" The {pruned} pale ones were pruned{by}{share}."
     caption += " Dashed lines are rungs, at which trials are compared." if rungs(study) else ""
     caption += f" {outside} values that are far worse lie outside the frame." if outside else ""
-    return Panel("curves", "What trials reported", caption, fig)
+    return ReportFigure("curves", "What trials reported", caption, fig)
 
 
 def rungs(study: Study) -> list[int]:
     """The steps at which the scheduler compared trials rung by rung, as the journal tells them."""
-    told = (event.data.get("numbers", {}).get("rung") for event in study.events)
-    return sorted({rung for rung in told if isinstance(rung, int)})
+    rungs = (event.data.get("numbers", {}).get("rung") for event in study.events)
+    return sorted({rung for rung in rungs if isinstance(rung, int)})
 
 
 def _joined(trials: Sequence[Trial], stride: int) -> tuple[list[int | None], list[float | None], list[str]]:
@@ -92,7 +97,7 @@ def _joined(trials: Sequence[Trial], stride: int) -> tuple[list[int | None], lis
 
 
 def _values(trials: Sequence[Trial]) -> Array:
-    return np.array([value for trial in trials for _, value in trial._reports], dtype=np.float64)
+    return np.array([value for trial in trials for _, value in trial.reports], dtype=np.float64)
 
 
 _RUN = (State.PENDING, State.PAUSED)

@@ -1,10 +1,11 @@
-"""What a trial has reported, in text: how far it has got, its curve as a line of blocks, the verdict on it."""
+"""A trial's reports in text: its progress, its learning curve as a line of blocks, the verdict on it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from raybo.record.events import State, Trial
+from raybo.record.events import State
+from raybo.record.trial import Trial
 from raybo.study.study import Study
 
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -12,19 +13,19 @@ WIDTH = 60  # blocks of a line, at most
 
 
 def reports_anything(study: Study) -> bool:
-    """Whether any trial has reported a step."""
+    """True if any trial has reported a step."""
     return bool(study.history.reports_in_order)
 
 
 def steps_of(study: Study, trial: Trial) -> str:
-    """How far a trial is, `7/52`; empty where it has reported nothing."""
+    """Return a trial's progress, `7/52`; empty if it has reported nothing."""
     if not trial.step:
         return ""
     return f"{trial.step}" if study.steps is None else f"{trial.step}/{study.steps}"
 
 
 def spark_line(values: Sequence[float], width: int = WIDTH) -> str:
-    """Values as a line of blocks, the higher the larger; where there are too many, a block shows the last of several.
+    """Return values as a line of blocks, the higher the larger; if there are too many, a block is the last of several.
 
     Where all are the same, so are the blocks.
     """
@@ -40,7 +41,7 @@ def spark_line(values: Sequence[float], width: int = WIDTH) -> str:
 
 
 def verdict_in_words(trial: Trial) -> str:
-    """Why it was ended or has to wait, and by which rule; empty where neither holds."""
+    """Return why it was ended or has to wait, and by which rule; empty if neither holds."""
     if trial.state not in (State.PRUNED, State.PAUSED):
         return ""
     return f"{trial.state} after step {trial.step} by {trial.details.get('rule', 'the user')}: {trial.reason}"

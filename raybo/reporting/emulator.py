@@ -1,4 +1,4 @@
-"""What a Gaussian process makes of a finished study, whatever method ran it: predictions in the user's units.
+"""A Gaussian process fitted to a finished study, whatever method ran it: predictions in the user's units.
 
 The model is that of `auto` (Matern-5/2, the most likely hyperparameters, values made normal by a power), but no bad
 value is clipped. Failed trials are left out, for here the question is what the objective does, not where to look next.
@@ -43,7 +43,7 @@ class Emulator:
 
     @classmethod
     def of(cls, study: Study) -> Emulator | None:
-        """The surrogate; None where trials are too few, all equal, or cannot be factorised."""
+        """The surrogate; None if trials are too few, all equal, or cannot be factorised."""
         history = study.history
         y = history.y
         if len(y) < LEAST_TRIALS or float(np.ptp(0.5 * y)) == 0.0:
@@ -73,10 +73,10 @@ class Emulator:
         return self.history.cube.place(X)  # what another choice opens, or closes, goes with it; rules are left out
 
     @property
-    def explained(self) -> float:
-        """Share of the values' variance that leaving each trial out would still have explained, at most 1.
+    def leave_one_out_r2(self) -> float:
+        """The coefficient of determination of leave-one-out predictions, at most 1.
 
-        Leave-one-out residuals come from the factor: e_i = alpha_i / (A^-1)_ii (Rasmussen, Williams (2006), eq. 5.12).
+        The residuals come from the factor: e_i = alpha_i / (A^-1)_ii (Rasmussen, Williams (2006), eq. 5.12).
         """
         inverse = np.linalg.inv(self.gp.L)
         residuals = self.gp.alpha / np.square(inverse).sum(axis=0)

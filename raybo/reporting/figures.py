@@ -7,20 +7,26 @@ from raybo.reporting.emulator import Emulator
 from raybo.reporting.goal_figures import front, hypervolumes, margins, success
 from raybo.reporting.importance import importance
 from raybo.reporting.model_figures import contours, slices
-from raybo.reporting.panel import Panel
 from raybo.reporting.parameter_figures import importance_bars, parallel
+from raybo.reporting.report_figure import ReportFigure
 from raybo.reporting.run_figures import best_so_far, suggestions, timeline
 from raybo.reporting.story_figures import stories
 from raybo.study.study import Study
 
 
-def panels(study: Study) -> list[Panel]:
-    """The figures of a study, each only where it applies.
+def report_figures(study: Study) -> list[ReportFigure]:
+    """Return the figures of a study, each only if it applies.
 
     Raises:
         MissingExtra: plotly is not installed.
     """
-    made: list[Panel | None] = [front(study), hypervolumes(study), best_so_far(study), curves(study), margins(study)]
+    made: list[ReportFigure | None] = [
+        front(study),
+        hypervolumes(study),
+        best_so_far(study),
+        curves(study),
+        margins(study),
+    ]
     made += stories(study)
     emulator = Emulator.of(study)
     order = list(range(study.space.d))

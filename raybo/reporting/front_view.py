@@ -11,7 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from raybo.common.arguments import is_number
-from raybo.record.events import Kind, State, Trial
+from raybo.record.events import Kind, State
+from raybo.record.goals import is_broken
+from raybo.record.trial import Trial
 from raybo.reporting.formatting import named
 from raybo.reporting.table_layout import Named, add_column
 from raybo.study.study import Study
@@ -52,32 +54,32 @@ def spread(front: list[Trial]) -> list[Trial]:
 
 
 def constraints_line(study: Study) -> list[RenderableType]:
-    """How many finished trials break each constraint; nothing where none is declared.
+    """Return how many finished trials violate each constraint; nothing if none is declared.
 
     Of one that holds at every step, pruned trials count too that have reported its number: breaking it ends a trial.
     """
     if not study.goals.constraints:
         return []
     done = {trial.number for trial in study.trials if trial.state is State.FINISHED}
-    told = []
+    texts = []
     for constraint in study.goals.constraints:
         broken = {number for number in done if constraint.name in study.trials[number].violations}
         counted = set(done)
         if constraint.at_every_step:
             for number, value in _reported(study, constraint.name):
                 counted.add(number)
-                broken |= {number} if constraint.margin(value) < 0.0 else set()
+                broken |= {number} if is_broken(constraint.margin(value)) else set()
         if not counted:
             continue
         how_many = f"broken by {len(broken)} of {len(counted)}" if broken else "satisfied by all"
-        told.append(f"{constraint}: {how_many}")
-    return [Text(f"constraints: {'; '.join(told)}", "dim")] if told else []
+        texts.append(f"{constraint}: {how_many}")
+    return [Text(f"constraints: {'; '.join(texts)}", "dim")] if texts else []
 
 
 def _reported(study: Study, name: str) -> Iterator[tuple[int, float]]:
-    """What pruned trials have reported of a number: which trial, and the number."""
+    """Return the values of a metric that pruned trials have reported, with the trial of each."""
     for event in study.events:
         if event.kind is Kind.REPORTED and study.trials[cast(int, event.trial)].state is State.PRUNED:
-            told = {**event.data.get("metrics", {}), study.goals.names[0]: event.data["value"]}
-            if is_number(value := told.get(name)):
+            values = {**event.data.get("metrics", {}), study.goals.names[0]: event.data["value"]}
+            if is_number(value := values.get(name)):
                 yield cast(int, event.trial), value

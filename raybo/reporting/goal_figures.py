@@ -9,13 +9,14 @@ import numpy as np
 
 from raybo.common.errors import NumericalError
 from raybo.methods.parts.failure_model import success_at
-from raybo.record.events import FAILURES, State, Trial
+from raybo.record.events import FAILURES, State
 from raybo.record.pareto import hypervolume
+from raybo.record.trial import Trial
 from raybo.reporting.axes import axes_of, centre, leader, places_of
 from raybo.reporting.emulator import Emulator
-from raybo.reporting.panel import Panel
+from raybo.reporting.report_figure import ReportFigure
 from raybo.reporting.run_figures import hover
-from raybo.reporting.subsample import drawn, which
+from raybo.reporting.subsample import subsample, subsample_note
 from raybo.reporting.theme import (
     BLUE,
     GREY,
@@ -37,7 +38,7 @@ MAP = 41  # coordinates along each side of the map
 MARKS = 1_000  # trials of one kind that are marked on it
 
 
-def front(study: Study) -> Panel | None:
+def front(study: Study) -> ReportFigure | None:
     """Every pair of metrics with its trials, those on the front joined; None with one metric, or no result."""
     done = [trial for trial in study.trials if trial.state is State.FINISHED]
     if study.goals.k == 1 or not done:
@@ -48,8 +49,8 @@ def front(study: Study) -> Panel | None:
     rows = math.ceil(len(pairs) / columns)
     fig = grid_of(rows, columns, height=80 + 400 * rows, horizontal_spacing=0.09, vertical_spacing=0.3 / rows)
     numbers = {trial.number for trial in study.front}
-    kept = drawn(study, [trial for trial in done if trial.feasible and trial.number not in numbers])
-    broken = drawn(study, [trial for trial in done if trial.violations])
+    kept = subsample(study, [trial for trial in done if trial.feasible and trial.number not in numbers])
+    broken = subsample(study, [trial for trial in done if trial.violations])
     size = mark_size(len(done))
     shades = {"cmin": -0.5 * len(study.trials), "cmax": len(study.trials)}  # the first would be white on white
     for i, (a, b) in enumerate(pairs):
@@ -73,7 +74,7 @@ def front(study: Study) -> Panel | None:
                         legendgroup=name,
                         showlegend=i == 0,
                         marker={"size": size + (1.5 if name == "on the front" else 0.0), **marker},
-                        text=[_told(study, trial) for trial in trials],
+                        text=[_hover_text(study, trial) for trial in trials],
                         hoverinfo="text",
                     ),
                     **where,
@@ -85,10 +86,10 @@ def front(study: Study) -> Panel | None:
         "Each mark is a finished trial. A trial is dominated if another is as good in everything, and better in "
         f"something; the others are the front. Dominated ones are darker the later they were asked for.{stairs}"
     )
-    return Panel("front", "The front", caption, fig)
+    return ReportFigure("front", "The front", caption, fig)
 
 
-def hypervolumes(study: Study) -> Panel | None:
+def hypervolumes(study: Study) -> ReportFigure | None:
     """The hypervolume after each trial, above one reference; None with one metric, or no feasible trial."""
     if study.goals.k == 1 or not study.front:
         return None
@@ -117,13 +118,13 @@ def hypervolumes(study: Study) -> Panel | None:
     )
     fig.update_xaxes(title="trial")
     fig.update_yaxes(title="hypervolume", rangemode="tozero")
-    told = ", ".join(f"{name} {value:.4g}" for name, value in reference.items())
-    caption = f"The volume that the front dominates, measured from the worst values of the feasible trials ({told})."
-    return Panel("hypervolume", "Hypervolume so far", caption, fig)
+    point = ", ".join(f"{name} {value:.4g}" for name, value in reference.items())
+    caption = f"The hypervolume of the front; its reference point is the worst values of the feasible trials ({point})."
+    return ReportFigure("hypervolume", "Hypervolume so far", caption, fig)
 
 
-def margins(study: Study) -> Panel | None:
-    """Each constrained number over the trials, and its bound; None where nothing is constrained."""
+def margins(study: Study) -> ReportFigure | None:
+    """Each constrained number over the trials, and its bound; None if nothing is constrained."""
     done = [trial for trial in study.trials if trial.state is State.FINISHED]
     if not study.goals.constraints or not done:
         return None
@@ -145,7 +146,7 @@ def margins(study: Study) -> Panel | None:
                     legendgroup=name,
                     showlegend=i == 0,
                     marker={"color": colour, "symbol": symbol, "size": mark_size(len(done)), "opacity": 0.75},
-                    text=[_told(study, trial) for trial in trials],
+                    text=[_hover_text(study, trial) for trial in trials],
                     hoverinfo="text",
                 ),
                 **where,
@@ -155,11 +156,11 @@ def margins(study: Study) -> Panel | None:
         fig.update_yaxes(title=escaped(constraint.name), **where)
     wanted = ", ".join(map(str, study.goals.constraints))
     caption = f"What trials returned for each constrained number; the dashed line is the bound ({wanted})."
-    return Panel("margins", "Constraints", caption, fig)
+    return ReportFigure("margins", "Constraints", caption, fig)
 
 
-def success(study: Study, emulator: Emulator, order: list[int]) -> Panel | None:
-    """How likely trials succeed, over the two parameters that matter most; None where none has failed."""
+def success(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure | None:
+    """Draw the probability of success over the two most important parameters; None if no trial has failed."""
     failed = [trial for trial in study.trials if trial.state in FAILURES]
     if not failed or study.space.d < 2:
         return None
@@ -183,7 +184,7 @@ def success(study: Study, emulator: Emulator, order: list[int]) -> Panel | None:
     fig.add_trace(go.Heatmap(x=x, y=y, z=likely, colorbar=bar, **colours))
     done = [trial for trial in study.trials if trial.state is State.FINISHED]
     for name, trials, colour, symbol in (("finished", done, LIGHT, "circle"), ("failed", failed, RED, "x")):
-        trials = drawn(study, trials, MARKS)
+        trials = subsample(study, trials, MARKS)
         at = places_of(study, trials)
         fig.add_trace(
             go.Scatter(
@@ -199,11 +200,11 @@ def success(study: Study, emulator: Emulator, order: list[int]) -> Panel | None:
     fig.update_xaxes(axis_layout(a))
     fig.update_yaxes(axis_layout(b))
     caption = (
-        "How likely a trial is to succeed, judging by what has failed so far, over the two parameters that matter "
-        f"most; all others are as in trial {through.number}, and marks are all trials, whatever their other values."
-        f"{which(done, MARKS)}"
+        "The probability of success, by a model of the failures so far, over the two most important parameters; "
+        f"all others are as in trial {through.number}, and marks are all trials, whatever their other values."
+        f"{subsample_note(done, MARKS)}"
     )
-    return Panel("success", "Where trials succeed", caption, fig)
+    return ReportFigure("success", "Where trials succeed", caption, fig)
 
 
 def _stairs(study: Study, a: str, b: str) -> tuple[list[float], list[float]]:
@@ -224,7 +225,7 @@ def _axis(study: Study, name: str) -> str:
     return f"{escaped(name)} ({'larger' if goal.larger_is_better else 'smaller'} is better)"
 
 
-def _told(study: Study, trial: Trial) -> str:
+def _hover_text(study: Study, trial: Trial) -> str:
     values = ", ".join(f"{escaped(name)} {value:.6g}" for name, value in trial.values.items())
     broken = f"<br>{escaped(study.broken(trial))}" if trial.violations else ""
     return f"{hover(study, trial)}<br>{values}{broken}"

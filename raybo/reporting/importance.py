@@ -1,4 +1,4 @@
-"""Which parameters matter: Sobol indices of the objective's surrogate, with their uncertainty.
+"""The importance of parameters: Sobol indices of the objective's surrogate, with their uncertainty.
 
     main_i  = Var(E[f | x_i]) / Var f            what x_i explains alone
     total_i = E[Var(f | all but x_i)] / Var f    what it explains alone and together with others
@@ -73,7 +73,7 @@ def sobol_design(cube: Cube, points: int, rng: np.random.Generator) -> Array:  #
 
 
 def sobol_indices(f: Callable[[Array], Array], design: Array) -> tuple[Array, Array]:  # (d + 2, N, d) -> (d,), (d,)
-    """Main and total indices of a function of rows; zeros where it is constant."""
+    """Return the first-order and total Sobol indices of a function of rows; zeros if it is constant."""
     k, n, d = design.shape
     values = f(design.reshape(k * n, d)).reshape(k, n)
     a, b, mixed = values[0], values[1], values[2:]

@@ -8,12 +8,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from raybo.record.events import FAILURES, State, Trial
+from raybo.record.events import FAILURES, State
+from raybo.record.trial import Trial
 from raybo.reporting.axes import Axis, axes_of, centre, leader, leader_in_words, places_of
 from raybo.reporting.emulator import Emulator
-from raybo.reporting.panel import Panel
+from raybo.reporting.report_figure import ReportFigure
 from raybo.reporting.run_figures import hover, value_range
-from raybo.reporting.subsample import drawn, which
+from raybo.reporting.subsample import subsample, subsample_note
 from raybo.reporting.theme import BLUE, ORANGE, RED, SCALE, axis_layout, escaped, grid_of, mark_size, plotly
 from raybo.space import Array
 from raybo.study.study import Study
@@ -22,7 +23,7 @@ SLICES, PAIRED, COLUMNS = 12, 4, 3  # parameters with a slice, parameters of the
 CURVE, MAP = 101, 41  # coordinates along a slice, and along each side of a contour map
 
 
-def slices(study: Study, emulator: Emulator, order: list[int]) -> Panel:
+def slices(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure:
     """The surrogate along each parameter through the best trial."""
     go = plotly()
     axes = [axis for axis in (axes_of(study)[i] for i in order) if centre(study, axis) is not None][:SLICES]
@@ -37,8 +38,8 @@ def slices(study: Study, emulator: Emulator, order: list[int]) -> Panel:
         vertical_spacing=min(0.3, 0.26 / rows),
     )
     finished = [trial for trial in study.trials if trial.state is State.FINISHED]
-    done = drawn(study, finished)
-    failed = drawn(study, [trial for trial in study.trials if trial.state in FAILURES])
+    done = subsample(study, finished)
+    failed = subsample(study, [trial for trial in study.trials if trial.state in FAILURES])
     places, lost = places_of(study, done), places_of(study, failed)
     values = np.array([trial.value for trial in done], dtype=np.float64)
     low, high, is_log, _ = value_range(study, values)
@@ -85,17 +86,16 @@ def slices(study: Study, emulator: Emulator, order: list[int]) -> Panel:
     for row in range(1, rows + 1):
         fig.update_yaxes(title=escaped(study.description.metric), row=row, col=1)
     more = "" if len(axes) == study.space.d else f" The {len(axes)} that matter most of {study.space.d} are shown."
-    more += _elsewhere(study) + which(finished)
+    more += _elsewhere(study) + subsample_note(finished)
     caption = (
-        f"The surrogate along one parameter with all others as in {leader_in_words(study)}: its median, and a "
-        f"band that contains the objective with a probability of 80 %; blue marks are all trials, whatever their other "
-        f"values.{more}"
+        f"The surrogate along one parameter with all others as in {leader_in_words(study)}: posterior median and 80 % "
+        f"posterior interval of the objective; blue marks are all trials, whatever their other values.{more}"
     )
-    return Panel("slices", f"Slices through {leader_in_words(study)}", caption, fig)
+    return ReportFigure("slices", f"Slices through {leader_in_words(study)}", caption, fig)
 
 
-def contours(study: Study, emulator: Emulator, order: list[int]) -> Panel | None:
-    """Maps of the surrogate over pairs of parameters through the best trial; None where there is one parameter."""
+def contours(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure | None:
+    """Draw the surrogate over pairs of parameters through the best trial; None if there is one parameter."""
     if study.space.d < 2:
         return None
     go = plotly()
@@ -109,14 +109,14 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> Panel | None
     rows = math.ceil(len(pairs) / columns)
     fig = grid_of(rows, columns, height=70 + 330 * rows, horizontal_spacing=0.1, vertical_spacing=min(0.3, 0.3 / rows))
     finished = [trial for trial in study.trials if trial.state is State.FINISHED]
-    done = drawn(study, finished)
-    failed = drawn(study, [trial for trial in study.trials if trial.state in FAILURES])
+    done = subsample(study, finished)
+    failed = subsample(study, [trial for trial in study.trials if trial.state in FAILURES])
     places, lost = places_of(study, done), places_of(study, failed)
     best = cast(Trial, leader(study))
     maps = [map_of(study, emulator, a, b, MAP) for a, b in pairs]
     low = min(float(np.nanmin(z)) for _, _, z in maps)
     high = max(float(np.nanmax(z)) for _, _, z in maps)
-    told: set[str] = set()  # in the legend
+    in_legend: set[str] = set()  # in the legend
     for k, ((a, b), (x, y, z)) in enumerate(zip(pairs, maps, strict=True)):
         where = {"row": k // columns + 1, "col": k % columns + 1}
         colours = {
@@ -137,9 +137,9 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> Panel | None
         marks = [("trial", places, "circle", "rgba(43,48,54,0.55)", 4.5, done), ("failed", lost, "x", RED, 6, failed)]
         marks.append(("best", places_of(study, [best]), "star", ORANGE, 15, [best]))
         for name, at, symbol, colour, size, trials in marks:
-            is_named = name not in told
+            is_named = name not in in_legend
             if not np.isnan(at[:, [a.index, b.index]]).any(axis=1).all():
-                told.add(name)
+                in_legend.add(name)
                 fig.add_trace(
                     go.Scatter(
                         x=_spread(a, at[:, a.index]) if name != "best" else at[:, a.index],
@@ -162,12 +162,12 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> Panel | None
         fig.update_xaxes(axis_layout(a), title_standoff=6, showgrid=False, **where)
         fig.update_yaxes(axis_layout(b), title_standoff=4, showgrid=False, **where)
     more = "" if len(chosen) == study.space.d else f" Pairs of the {len(chosen)} parameters that matter most."
-    more += _elsewhere(study) + which(finished)
+    more += _elsewhere(study) + subsample_note(finished)
     caption = (
-        f"The surrogate's median over two parameters with all others as in {leader_in_words(study)} (the "
+        f"The surrogate's posterior median over two parameters with all others as in {leader_in_words(study)} (the "
         f"star), darker is better; dots are all trials, whatever their other values.{more}"
     )
-    return Panel("contours", "Two parameters at a time", caption, fig)
+    return ReportFigure("contours", "Two parameters at a time", caption, fig)
 
 
 def _along(axis: Axis, at: Array, band: tuple[Array, Array, Array], is_first: bool) -> list[Any]:
@@ -186,8 +186,8 @@ def _along(axis: Axis, at: Array, band: tuple[Array, Array, Array], is_first: bo
             "width": 0,
         }
         mark = {"symbol": "line-ew-open", "size": 13, "color": ORANGE, "line": {"width": 2.5}}
-        told = "%{y:.4g}<extra></extra>"
-        return [go.Scatter(x=at, y=middle, mode="markers", marker=mark, error_y=bars, hovertemplate=told, **named)]
+        hover = "%{y:.4g}<extra></extra>"
+        return [go.Scatter(x=at, y=middle, mode="markers", marker=mark, error_y=bars, hovertemplate=hover, **named)]
     filled = go.Scatter(
         x=np.concatenate([at, at[::-1]]),
         y=np.concatenate([above, below[::-1]]),
@@ -211,7 +211,7 @@ def _along(axis: Axis, at: Array, band: tuple[Array, Array, Array], is_first: bo
 def map_of(
     study: Study, emulator: Emulator, a: Axis, b: Axis, most: int
 ) -> tuple[Array, Array, Array]:  # (p,), (q,), (q, p)
-    """The model's median over two parameters, and where it stands; NaN where one of them is not open."""
+    """Return the posterior median over two parameters, and its coordinates; NaN if one of them is not open."""
     (u, x), (v, y) = a.grid(most), b.grid(most)
     through = cast(Trial, centre(study, a, b))
     X = emulator.around(through.number, {a.index: np.tile(u, len(v)), b.index: np.repeat(v, len(u))})
@@ -222,7 +222,7 @@ def map_of(
 
 
 def _elsewhere(study: Study) -> str:
-    """What is said where the best trial has not every parameter."""
+    """Return a note if the best trial lacks a parameter."""
     if len(study.space.open_values(cast(Trial, leader(study)).config)) == study.space.d:
         return ""
     return " A parameter that this trial does not have is shown through the best of those that have it."

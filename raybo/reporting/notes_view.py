@@ -14,7 +14,7 @@ LAST = 20  # notes that are shown
 
 
 def notes_view(study: Study, trial: int | None = None) -> list[RenderableType]:
-    """The last notes about a study and its trials, or about one trial; nothing where there are none."""
+    """Return the last notes about a study and its trials, or about one trial; nothing if there are none."""
     if study.path is None:
         return []
     notes = [note for note in read_notes(study.path) if trial is None or note.trial == trial]

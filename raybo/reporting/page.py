@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from raybo.common.files import write_file
-from raybo.reporting.figures import panels
-from raybo.reporting.panel import Panel
+from raybo.reporting.figures import report_figures
+from raybo.reporting.report_figure import ReportFigure
 from raybo.reporting.summary import asked_for, best_configuration, best_trials, facts, failures
 from raybo.reporting.theme import FONT, TOOLBAR, plotly
 from raybo.study.study import Study
@@ -50,20 +50,20 @@ footer {{ color: #7a8087; font-size: 13px; }}
 """
 
 
-def write_report(study: Study, path: Path) -> list[Panel]:
+def write_report(study: Study, path: Path) -> list[ReportFigure]:
     """Write the report; returns its panels.
 
     Raises:
         MissingExtra: plotly is not installed.
         RayboError: the file cannot be written.
     """
-    made = panels(study)
+    made = report_figures(study)
     text = page(study, made)
     write_file(path, text)
     return made
 
 
-def page(study: Study, made: Sequence[Panel]) -> str:
+def page(study: Study, made: Sequence[ReportFigure]) -> str:
     """The whole page as text, plotly's program included."""
     plotly()
     from plotly.offline import get_plotlyjs
@@ -97,7 +97,7 @@ def page(study: Study, made: Sequence[Panel]) -> str:
 """
 
 
-def _figure(panel: Panel) -> str:
+def _figure(panel: ReportFigure) -> str:
     from plotly.io import to_html
 
     drawn = to_html(

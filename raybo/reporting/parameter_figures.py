@@ -10,9 +10,9 @@ from raybo.record.events import State
 from raybo.reporting.axes import Axis, axes_of, places_of
 from raybo.reporting.emulator import CONDITIONED, Emulator
 from raybo.reporting.importance import Importance
-from raybo.reporting.panel import Panel
+from raybo.reporting.report_figure import ReportFigure
 from raybo.reporting.run_figures import value_range
-from raybo.reporting.subsample import drawn, which
+from raybo.reporting.subsample import subsample, subsample_note
 from raybo.reporting.theme import BLUE, LIGHT, SCALE, escaped, escaped_all, figure, plotly
 from raybo.space import Array
 from raybo.study.study import Study
@@ -21,8 +21,8 @@ BARS, LINES = 20, 14  # parameters in the figure of importance, and in that of a
 BRIEF = 10  # characters of a category beside its line among others
 
 
-def importance_bars(study: Study, emulator: Emulator, found: Importance) -> Panel | None:
-    """Main and total effects with their uncertainty; None where there is one parameter only."""
+def importance_bars(study: Study, emulator: Emulator, found: Importance) -> ReportFigure | None:
+    """Draw first-order and total effects with their uncertainty; None if there is only one parameter."""
     if study.space.d < 2:
         return None
     go = plotly()
@@ -56,19 +56,19 @@ def importance_bars(study: Study, emulator: Emulator, found: Importance) -> Pane
     fig.update_xaxes(title=f"share of {escaped(objective)}'s variance", range=[0, 1.05], tickformat=".0%")
     fig.update_yaxes(automargin=True, showgrid=False)
     caption = (
-        f"How much of {objective}'s variance over the whole space a parameter explains alone, and with its "
-        "interactions (Sobol's main and total indices of the surrogate); whiskers span nine in ten of the "
-        f"functions that the trials allow. {_trust(emulator)}"
+        f"First-order and total Sobol indices of the surrogate: the share of {objective}'s variance over the space "
+        "that a parameter explains alone, and with its interactions. Whiskers are 90 % posterior intervals. "
+        f"{_trust(emulator)}"
     )
-    return Panel("importance", "Which parameters matter", caption, fig)
+    return ReportFigure("importance", "Which parameters matter", caption, fig)
 
 
-def parallel(study: Study, order: list[int]) -> Panel | None:
-    """Every finished trial as a line over all parameters; None where there is one parameter or no result."""
+def parallel(study: Study, order: list[int]) -> ReportFigure | None:
+    """Draw every finished trial as a line over all parameters; None if there is one parameter or no result."""
     finished = [trial for trial in study.trials if trial.state is State.FINISHED]
     if study.space.d < 2 or not finished:
         return None
-    done = drawn(study, finished)
+    done = subsample(study, finished)
     go = plotly()
     axes = [axes_of(study)[i] for i in order[:LINES]]
     values = np.array([trial.value for trial in done], dtype=np.float64)
@@ -99,20 +99,18 @@ def parallel(study: Study, order: list[int]) -> Panel | None:
     fig.update_layout(margin={"l": 80, "r": 70, "t": 90 if len(axes) > 6 else 60, "b": 30})
     caption = (
         "Each line is a finished trial, darker is better; drag along an axis to keep only the lines that pass there, "
-        f"click it to undo.{which(finished)}"
+        f"click it to undo.{subsample_note(finished)}"
     )
     if np.isnan(places).any():
         caption += " Where a trial does not have a parameter, its line passes through none."
-    return Panel("parallel", "All parameters at once", caption, fig)
+    return ReportFigure("parallel", "All parameters at once", caption, fig)
 
 
 def _trust(emulator: Emulator) -> str:
-    explained = max(0.0, emulator.explained)
-    judged = "" if explained >= 0.5 else ", so take it with care"
+    r2 = max(0.0, emulator.leave_one_out_r2)
+    judged = "" if r2 >= 0.5 else ", so take it with care"
     of = "" if len(emulator.history.y) <= CONDITIONED else f" (fitted to {emulator.gp.n} of the trials)"
-    return (
-        f"Leaving out one trial at a time, the model predicts {100.0 * explained:.0f} % of their variance{of}{judged}."
-    )
+    return f"Leave-one-out R2 of the surrogate: {r2:.2f}{of}{judged}."
 
 
 def _dimension(axis: Axis, at: Array) -> dict[str, object]:
@@ -132,5 +130,5 @@ def _dimension(axis: Axis, at: Array) -> dict[str, object]:
         low -= 1.0 if axis.is_categorical else 0.15 * (high - low)
         ticks = {low + 0.5 if axis.is_categorical else low: "none", **ticks}
         places = np.where(np.isnan(at), next(iter(ticks)), places)
-    told = {"tickvals": list(ticks), "ticktext": list(ticks.values())} if ticks else {}
-    return {"label": escaped(axis.name), "values": places, "range": [low, high], **told}
+    labels = {"tickvals": list(ticks), "ticktext": list(ticks.values())} if ticks else {}
+    return {"label": escaped(axis.name), "values": places, "range": [low, high], **labels}

@@ -9,7 +9,7 @@ from raybo.common.errors import TrialError
 from raybo.reporting import curve_figures, model_figures, parameter_figures, run_figures
 from raybo.reporting.emulator import LEAST_TRIALS, Emulator
 from raybo.reporting.importance import Importance, importance
-from raybo.reporting.panel import Panel
+from raybo.reporting.report_figure import ReportFigure
 from raybo.reporting.story_figures import stories
 from raybo.reporting.summary import summary
 from raybo.reporting.theme import TOOLBAR
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def plots(study: Study) -> Plots:
-    """What a notebook shows of a study: a table of its best trials, and each figure on request.
+    """A study in a notebook: a table of its best trials, and each figure on request.
 
     Raises:
         TrialError: the argument is not a study.
@@ -52,7 +52,7 @@ class Plots:
         return _figure(run_figures.best_so_far(self._study), "the study has no trials")
 
     def curves(self) -> go.Figure:
-        """What each trial reported as it went; pruned trials are pale."""
+        """Draw the learning curve of each trial; pruned trials are pale."""
         return _figure(curve_figures.curves(self._study), "no trial has reported a step")
 
     def importance(self) -> go.Figure:
@@ -75,7 +75,7 @@ class Plots:
         return _figure(made, "no trial has finished, or there is one parameter only")
 
     def timeline(self) -> go.Figure:
-        """What each worker ran, and when."""
+        """Draw what each worker ran, and when."""
         return _figure(run_figures.timeline(self._study), "no times are known")
 
     def suggestions(self) -> go.Figure:
@@ -98,7 +98,7 @@ class Plots:
         return importance(self._emulator)
 
 
-def _figure(panel: Panel | None, otherwise: str) -> go.Figure:
+def _figure(panel: ReportFigure | None, otherwise: str) -> go.Figure:
     if panel is None:
         raise TrialError(f"there is nothing to draw: {otherwise}")
     fig = panel.figure  # with room for plotly's buttons, which a page puts above the figure

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raybo.record.events import FAILURES, Origin, State, Trial
+from raybo.record.events import FAILURES, Origin, State
+from raybo.record.trial import Trial
 from raybo.reporting.formatting import shown
-from raybo.reporting.panel import Panel
-from raybo.reporting.subsample import MOST, drawn, which
+from raybo.reporting.report_figure import ReportFigure
+from raybo.reporting.subsample import MOST, subsample, subsample_note
 from raybo.reporting.tables import config_line
 from raybo.reporting.theme import (
     BLUE,
@@ -32,7 +33,7 @@ HOVER_CHARACTERS = 300
 LANES = 64  # that a timeline shows
 
 
-def best_so_far(study: Study) -> Panel | None:
+def best_so_far(study: Study) -> ReportFigure | None:
     """Every value, the best of them so far, and where trials failed; None before the first trial."""
     if not study.trials:
         return None
@@ -49,7 +50,7 @@ def best_so_far(study: Study) -> Panel | None:
         (broken, "breaks a constraint", "x-thin-open", GREY),
     ):
         if mask.any():
-            chosen = drawn(study, [trial for trial, wanted in zip(done, mask, strict=True) if wanted])
+            chosen = subsample(study, [trial for trial, wanted in zip(done, mask, strict=True) if wanted])
             fig.add_trace(
                 go.Scatter(
                     x=[trial.number for trial in chosen],
@@ -85,7 +86,7 @@ def best_so_far(study: Study) -> Panel | None:
         ((State.STOPPED,), "stopped", "square-open", GREY),
         ((State.PENDING,), "running", "triangle-up-open", STATE_COLOURS[State.PENDING]),
     ):
-        chosen = drawn(study, [trial for trial in study.trials if trial.state in states])
+        chosen = subsample(study, [trial for trial in study.trials if trial.state in states])
         if chosen:
             fig.add_trace(
                 go.Scatter(
@@ -105,9 +106,9 @@ def best_so_far(study: Study) -> Panel | None:
     kept = " of those that keep the constraints" if study.goals.constraints else ""
     caption = (
         f"Each mark is a trial in the order of asking, the line is the best value known by then{kept}; crosses at the "
-        f"foot are trials that failed.{left}{which(done)}"
+        f"foot are trials that failed.{left}{subsample_note(done)}"
     )
-    return Panel("best-so-far", "Best so far", caption, fig)
+    return ReportFigure("best-so-far", "Best so far", caption, fig)
 
 
 def best_line(study: Study, done: Sequence[Trial]) -> Array:  # (n,)
@@ -120,8 +121,8 @@ def best_line(study: Study, done: Sequence[Trial]) -> Array:  # (n,)
     return np.where(np.arange(len(values)) < known[0], np.nan, study.goal.best_so_far(filled))
 
 
-def timeline(study: Study) -> Panel | None:
-    """When each worker ran what; None where no times are known."""
+def timeline(study: Study) -> ReportFigure | None:
+    """Draw what each worker ran, and when; None if no times are known."""
     found = spans(study)
     if not found:
         return None
@@ -159,18 +160,18 @@ def timeline(study: Study) -> Panel | None:
         "while the study ran; its pauses do not count" if pauses_of(study) else "between the first trial and the last"
     )
     caption = f"A row for each worker, a bar for each trial, white where it was idle; {share} {away}.{many}"
-    return Panel("timeline", "What the workers did", caption, fig)
+    return ReportFigure("timeline", "What the workers did", caption, fig)
 
 
-def suggestions(study: Study) -> Panel | None:
-    """The time of each suggestion beside that of each trial; None where the method proposed nothing."""
+def suggestions(study: Study) -> ReportFigure | None:
+    """Draw the time of each suggestion beside that of each trial; None if the method proposed nothing."""
     asked = [trial for trial in study.trials if trial.suggest_seconds > 0.0]
     if not asked:
         return None
     go = plotly()
     fig = figure(height=320)
-    ran = drawn(study, [trial for trial in study.trials if trial.seconds])
-    few = drawn(study, asked)
+    ran = subsample(study, [trial for trial in study.trials if trial.seconds])
+    few = subsample(study, asked)
     rows: list[tuple[str, Sequence[Trial], list[float | None], str]] = [
         ("trial", ran, [trial.seconds for trial in ran], "#b9bfc6"),
         ("suggestion", few, [trial.suggest_seconds for trial in few], BLUE),
@@ -191,13 +192,13 @@ def suggestions(study: Study) -> Panel | None:
     median = float(np.median([trial.suggest_seconds for trial in asked]))
     caption = (
         f"How long the method took to suggest each trial (median {_seconds(median)}), beside how long the trial itself "
-        f"took; the scale is logarithmic.{which(asked)}"
+        f"took; the scale is logarithmic.{subsample_note(asked)}"
     )
-    return Panel("suggestions", "Time of a suggestion", caption, fig)
+    return ReportFigure("suggestions", "Time of a suggestion", caption, fig)
 
 
 def value_range(study: Study, values: Array) -> tuple[float, float, bool, int]:
-    """Ends of an axis for the values (logarithms of ten where it is logarithmic), and how many far worse are left out.
+    """Return the ends of an axis for the values (log10 if it is logarithmic), and how many far worse are left out.
 
     Logarithmic where positive values are minimised over more than three decades.
     """
@@ -216,7 +217,7 @@ def value_range(study: Study, values: Array) -> tuple[float, float, bool, int]:
 
 
 def hover(study: Study, trial: Trial) -> str:
-    """What is told of a trial under the pointer."""
+    """Return the text about a trial under the pointer."""
     result = (
         f"{trial.value:.6g}" if trial.value is not None else ": ".join(filter(None, [str(trial.state), trial.reason]))
     )

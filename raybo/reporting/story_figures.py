@@ -11,7 +11,7 @@ from raybo.methods.explaining import reading_tags
 from raybo.methods.story import OverTrials, PathInSpace, Scale, Series, Story
 from raybo.reporting.axes import axes_of
 from raybo.reporting.context_figures import density, expected_and_lucky
-from raybo.reporting.panel import Panel
+from raybo.reporting.report_figure import ReportFigure
 from raybo.reporting.theme import (
     BLUE,
     GREY,
@@ -33,20 +33,20 @@ SYMBOLS = ("circle", "square")  # of marks, one series after the other
 SHOWN = len(QUALITATIVE)  # groups that have a colour of their own
 
 
-def stories(study: Study) -> list[Panel | None]:
-    """What the method of this study has to tell, and then the contexts, where there are any."""
-    return [told_by_method(study), density(study), expected_and_lucky(study)]
+def stories(study: Study) -> list[ReportFigure | None]:
+    """Return the figures of this study's method, and those of the contexts if there are any."""
+    return [method_figure(study), density(study), expected_and_lucky(study)]
 
 
-def told_by_method(study: Study) -> Panel | None:
-    """The method's story; None where it has none."""
+def method_figure(study: Study) -> ReportFigure | None:
+    """Return the figure of the method's own story; None if it has none."""
     with reading_tags("the trials' tags"):
         story = study.method.story(study.trials, study.space.names)
-        return None if story is None else Panel(story.key, story.title, story.caption, drawn(story, study))
+        return None if story is None else ReportFigure(story.key, story.title, story.caption, draw_story(story, study))
 
 
-def drawn(story: Story, study: Study) -> Any:
-    """A story as a figure: one plot, or two side by side."""
+def draw_story(story: Story, study: Study) -> Any:
+    """Draw a story: one plot, or two side by side."""
     places: list[dict[str, int]] = [{}]
     if len(story.plots) == 1:
         fig = figure(height=story.height)
@@ -124,7 +124,7 @@ def _axis(scale: Scale) -> dict[str, Any]:
 
 
 def _draw_path(fig: Any, path: PathInSpace, study: Study, where: Mapping[str, int]) -> None:
-    """The path over the two parameters along which it went farthest, or over trials where there is but one."""
+    """Draw the path over the two parameters along which it went farthest; over trials if there is only one."""
     go = plotly()
     widest = np.argsort(-np.ptp(path.points, axis=0), kind="stable")[:2]
     axes = [axes_of(study)[int(i)] for i in widest]

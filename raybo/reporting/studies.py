@@ -15,15 +15,15 @@ from raybo.study.study import Study, load
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a study is.
+    """The progress of a study.
 
     Attributes:
         name: its journal's file.
         where: the machine and the process that run it; empty while none does.
-        done, planned, failed: numbers of trials; None where they are not known.
+        done, planned, failed: numbers of trials; None if they are not known.
         best: the best value, after what it is called; empty while there is none.
         method: its name.
-        problem: what is wrong with the journal, or with its study; empty where nothing is.
+        problem: what is wrong with the journal, or with its study; empty if nothing is.
     """
 
     name: str
@@ -71,7 +71,7 @@ def studies_in(directory: Path) -> list[Progress]:
 
 
 def progress_of(path: Path) -> Progress:
-    """How far the study of a journal is, which may be running."""
+    """Return the progress of a journal's study, which may be running."""
     where = journal.holder(path) if journal.in_use(path) else ""
     try:
         study = load(path)
@@ -101,5 +101,5 @@ def _best(study: Study) -> str:
 
 
 def on_the_front(count: int) -> str:
-    """What is told of a study with several metrics where another's best is told."""
+    """Return the summary of a study with several metrics, in place of the best value."""
     return f"{count} on the front"

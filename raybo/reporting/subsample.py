@@ -1,4 +1,4 @@
-"""Which trials a figure draws: all of them, or as many as the eye can tell apart and a page can hold."""
+"""The trials that a figure draws: all of them, or as many as the eye can tell apart and a page can hold."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raybo.record.events import Trial
+from raybo.record.trial import Trial
 from raybo.study.study import Study
 
 MOST = 2_000  # of one kind in one figure
 
 
-def drawn(study: Study, trials: Sequence[Trial], most: int = MOST) -> list[Trial]:
-    """At most `most` of the trials, in their order: the best fifth of that number, and an even choice of the others."""
+def subsample(study: Study, trials: Sequence[Trial], most: int = MOST) -> list[Trial]:
+    """Return at most `most` of the trials, in order: the best, a fifth of them, and an even choice of the others."""
     if len(trials) <= most:
         return list(trials)
     values = np.array([np.nan if trial.value is None else trial.value for trial in trials], dtype=np.float64)
@@ -24,8 +24,8 @@ def drawn(study: Study, trials: Sequence[Trial], most: int = MOST) -> list[Trial
     return [trials[i] for i in np.sort(np.concatenate([best, even]))]
 
 
-def which(trials: Sequence[Trial], most: int = MOST) -> str:
-    """What a caption adds where not all of the trials are drawn."""
+def subsample_note(trials: Sequence[Trial], most: int = MOST) -> str:
+    """Return what a caption adds if not all of the trials are drawn; else empty."""
     if len(trials) <= most:
         return ""
     return f" Of the {len(trials):,} trials {most:,} are drawn: the best, and an even choice of the others."

@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import cast
 
 from raybo.common.messages import counted
-from raybo.record.events import FAILURES, State, Trial, saved_share
+from raybo.record.events import FAILURES, State
+from raybo.record.trial import Trial, saved_share
 from raybo.reporting.formatting import shown
 from raybo.reporting.tables import furthest_in_words, of_planned
 from raybo.reporting.timeline import pauses_of
@@ -31,41 +32,41 @@ def facts(study: Study) -> str:
     d = study.description
     better = "the larger the better" if study.goal.larger_is_better else "the smaller the better"
     done, failed = study.count(State.FINISHED), study.count(*FAILURES)
-    told = [
+    facts = [
         _reached(study),
         ("", f"finished{of_planned(study)}", str(done)),
         ("failed" if failed else "", "failed", str(failed)),
     ]
     if study.incumbent is not None and (expected := study.expected(study.best)) is not None:
         over = "its expected value over contexts" if study.context is not None else "what a model expects there"
-        told.append(("", over, shown(expected[0])))
+        facts.append(("", over, shown(expected[0])))
     if done and (found := study.confirmed):
         why = (
             "which broke the fewest constraints in further runs"
             if found[0].infeasible
             else "recommended after further runs"
         )
-        told.append(("", f"mean of trial {found[0].trial.number}, {why}", shown(found[0].mean)))
+        facts.append(("", f"mean of trial {found[0].trial.number}, {why}", shown(found[0].mean)))
     if running := study.count(State.PENDING):
-        told.append(("", "running or enqueued when this was made", str(running)))
+        facts.append(("", "running or enqueued when this was made", str(running)))
     if pruned := study.count(State.PRUNED):
-        told.append(("", "pruned", str(pruned)))
+        facts.append(("", "pruned", str(pruned)))
         if saved := saved_share(study.trials, study.steps):
-            told.append(("", "of the steps saved", f"{100 * saved:.0f} %"))
+            facts.append(("", "of the steps saved", f"{100 * saved:.0f} %"))
     if waiting := study.count(State.PAUSED):
-        told.append(("", "paused", str(waiting)))
+        facts.append(("", "paused", str(waiting)))
     if stopped := study.count(State.STOPPED):
-        told.append(("", "stopped", str(stopped)))
+        facts.append(("", "stopped", str(stopped)))
     seconds = sum(trial.seconds or 0.0 for trial in study.trials)
-    told.append(("", "in trials", _duration(seconds)))
+    facts.append(("", "in trials", _duration(seconds)))
     if elapsed := _elapsed(study):
         paused = sum(end - begin for begin, end in pauses_of(study))
-        told.append(
+        facts.append(
             ("", "while it ran, without pauses" if paused else "from beginning to end", _duration(elapsed - paused))
         )
     cards = "".join(
         f'<div class="fact {kind}"><b>{html.escape(value)}</b><span>{html.escape(name)}</span></div>'
-        for kind, name, value in told
+        for kind, name, value in facts
     )
     wanted = f"{d.metric}, {better}" if study.goals.is_plain else str(study.goals)
     what = f"{wanted}; method {d.method}, {counted(study.space.d, 'parameter')}"
@@ -74,7 +75,7 @@ def facts(study: Study) -> str:
 
 
 def _reached(study: Study) -> tuple[str, str, str]:
-    """What the study has come to: the best value, or with several metrics the size of the front."""
+    """Return the result of the study: the best value, or with several metrics the size of the front."""
     if study.goals.k > 1:
         return "best", f"on the front, hypervolume {shown(study.hypervolume())}", str(len(study.front))
     best = study.incumbent
@@ -96,7 +97,7 @@ def best_configuration(study: Study) -> str:
         return ""
     if study.goals.k > 1 and study.front:
         head = ("trial", *study.goals.needed, *study.space.names)
-        told = [
+        front = [
             (
                 str(trial.number),
                 *(shown(trial.values[name]) for name in study.goals.needed),
@@ -104,7 +105,7 @@ def best_configuration(study: Study) -> str:
             )
             for trial in study.front
         ]
-        return f"<section class=whole><h2>The front</h2><div class=wide>{_table(head, told)}</div></section>"
+        return f"<section class=whole><h2>The front</h2><div class=wide>{_table(head, front)}</div></section>"
     if study.incumbent is None:
         return f"<section><h2>Nothing is feasible yet</h2><p class=what>{html.escape(study.nearest)}</p></section>"
     best = study.best
@@ -113,7 +114,7 @@ def best_configuration(study: Study) -> str:
 
 
 def asked_for(study: Study) -> str:
-    """What the study was asked to do: method, seed, settings, and the space."""
+    """Return the settings of the study: method, seed, settings of the objective, and the space."""
     d = study.description
     rows = [("method", d.method), *((f"option {key}", str(value)) for key, value in d.options.items())]
     if d.scheduler is not None:
@@ -132,7 +133,7 @@ def asked_for(study: Study) -> str:
 
 
 def range_in_words(parameter: Parameter) -> str:
-    """What a parameter may be, in a few words."""
+    """Return the domain of a parameter, in a few words."""
     if isinstance(parameter, Categorical):
         names = choice_names(parameter.choices)
         order = ", in this order" if isinstance(parameter, Ordinal) else ""
@@ -148,7 +149,7 @@ def range_in_words(parameter: Parameter) -> str:
 
 
 def failures(study: Study) -> str:
-    """Why trials failed, and how often; nothing where none did."""
+    """Return the reasons for which trials failed, and how often; nothing if none did."""
     failed = [trial for trial in study.trials if trial.state in FAILURES]
     if not failed:
         return ""
@@ -162,7 +163,7 @@ def failures(study: Study) -> str:
 
 
 def best_trials(study: Study) -> str:
-    """The feasible trials with the best values; nothing where there are none, or several metrics."""
+    """Return the feasible trials with the best values; nothing if there are none, or several metrics."""
     done = [trial for trial in study.trials if trial.feasible]
     if not done or study.goals.k > 1:
         return ""
@@ -184,8 +185,8 @@ def best_trials(study: Study) -> str:
 
 def _cells(study: Study, trial: Trial) -> list[str]:
     """A trial's configuration in a row of a table; nothing for a parameter that is not open in it."""
-    told = dict(study.space.named_values(trial.config))
-    return [shown(told[name]) if name in told else "" for name in study.space.names]
+    values = dict(study.space.named_values(trial.config))
+    return [shown(values[name]) if name in values else "" for name in study.space.names]
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -52,7 +52,7 @@ class Named:
 
 
 def lines_of(values: Sequence[tuple[str, str]], width: int, room_at_end: int = 0) -> list[str]:
-    """Lines `name=value, ...` of at most so many characters, broken between values; one at least."""
+    """Return lines `name=value, ...` of at most so many characters, broken between values; one at least."""
     lines, line = [], ""
     for i, (name, value) in enumerate(values):
         piece = piece_of(name, value, width - 1 - room_at_end) + ("," if i < len(values) - 1 else "")
@@ -65,7 +65,7 @@ def lines_of(values: Sequence[tuple[str, str]], width: int, room_at_end: int = 0
 
 
 def piece_of(name: str, value: str, width: int) -> str:
-    """`name=value` in at most so many characters where that can be: the name loses its beginning, a text its end."""
+    """Return `name=value` in at most so many characters if possible: the name loses its beginning, a text its end."""
     text = f"{name}={value}"
     if cell_len(text) <= width:
         return text
@@ -77,7 +77,7 @@ def piece_of(name: str, value: str, width: int) -> str:
 
 
 def add_column(table: Table, name: str, cells: Iterable[str], *, right: bool = False, folds: bool = False) -> None:
-    """A column that stays as wide as its longest number; its other texts are cut, or folded, where there is no room."""
+    """Add a column that stays as wide as its longest number; its other texts are cut, or folded, to fit."""
     least = max([1, *(cell_len(word) for cell in cells for word in cell.split() if _is_number(word))])
     table.add_column(
         Text(name, overflow="ellipsis", no_wrap=not folds),
@@ -89,7 +89,7 @@ def add_column(table: Table, name: str, cells: Iterable[str], *, right: bool = F
 
 
 def named_grid(rows: Sequence[tuple[str, str]]) -> Table:
-    """A line for each name and its value."""
+    """Return a table with a line for each name and its value."""
     grid = Table.grid(padding=(0, 2))
     add_column(grid, "", (), folds=True)
     add_column(grid, "", (value for _, value in rows), folds=True)
@@ -99,7 +99,7 @@ def named_grid(rows: Sequence[tuple[str, str]]) -> Table:
 
 
 def text_table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A plain table of text."""
+    """Return a plain table of text."""
     rows = list(rows)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for i, name in enumerate(heading):

@@ -12,7 +12,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from raybo.record.events import FAILURES, Origin, State, Trial
+from raybo.record.events import FAILURES, Origin, State
+from raybo.record.trial import Trial
 from raybo.reporting.curves_in_text import reports_anything, steps_of
 from raybo.reporting.formatting import named, shown
 from raybo.reporting.front_view import constraints_line, front_view
@@ -35,7 +36,7 @@ NARROW, WIDE, ROOMY = 56, 110, 150
 
 
 def study_view(study: Study, last: int) -> Group:
-    """What `raybo show` prints: a heading, the last trials, why they were tried, and the best one."""
+    """Return what `raybo show` prints: a heading, the last trials, why they were tried, and the best one."""
     parts: list[RenderableType] = [heading(study), trials_table(study, study.trials[-last:])]
     if study.count(State.FINISHED) or study.furthest is not None:
         parts += [best_view(study), *confirmations(study)]
@@ -45,12 +46,12 @@ def study_view(study: Study, last: int) -> Group:
 
 
 def heading(study: Study) -> Text:
-    """What is studied, and how many trials are in which state."""
+    """Return the objective of the study, and how many trials are in which state."""
     description = study.description
     failed = study.count(*FAILURES)
     return Text.assemble(
         (description.objective, "bold"),
-        f": {wanted_in_words(study)}, method {description.method}, "
+        f": {goals_in_words(study)}, method {description.method}, "
         f"{f'scheduler {description.scheduler}, ' if description.scheduler else ''}seed {description.seed}; "
         f"{study.count(State.FINISHED)} finished, {failed} failed, {study.count(State.STOPPED)} stopped, "
         f"{study.count(State.PENDING)} pending"
@@ -94,8 +95,8 @@ class Trials:
         add_column(table, "trial", (str(trial.number) for trial in self.trials), right=True)
         table.add_column("state", no_wrap=True, min_width=8)
         add_column(table, self.study.description.metric, values, right=True)
-        for name, told in others:
-            add_column(table, name, told, right=True)
+        for name, cells in others:
+            add_column(table, name, cells, right=True)
         add_column(table, "s", seconds, right=True)
         has_steps = reports_anything(self.study)
         steps = [steps_of(self.study, trial) for trial in self.trials]
@@ -115,7 +116,7 @@ class Trials:
                 str(trial.number),
                 Text(state, style=STYLES[trial.state], overflow="ellipsis"),
                 value,
-                *(told[i] for _, told in others),
+                *(cells[i] for _, cells in others),
                 took,
                 *([step] if has_steps else []),
                 *([] if self.study.context is None else [Named(named(trial.context or {}), most)]),
@@ -135,7 +136,7 @@ class Trials:
                 yield Padding(Named(config_values(self.study, trial), None, *self._why(trial)), (0, 0, 0, 2))
 
     def _why(self, trial: Trial) -> tuple[str, str]:
-        """Why it was tried, or how it ended badly; and in which style that is told."""
+        """Return why it was tried, or why it failed; and the style of that text."""
         if trial.reason and trial.state is not State.FINISHED:
             return trial.reason, "red" if trial.state in FAILURES else STYLES[trial.state]
         if trial.violations:
@@ -144,7 +145,7 @@ class Trials:
 
 
 def of_planned(study: Study) -> str:
-    """How many trials are planned, and how many run a configuration again; empty where nobody planned."""
+    """Say how many trials are planned, and how many run a configuration again; empty if none are planned."""
     again = sum(trial.origin is Origin.CONFIRMED for trial in study.trials)
     planned = f" of {study.planned} planned" if study.planned else ""
     return planned + (f" and {again} to confirm" if planned and again else "")
@@ -187,18 +188,18 @@ def best_view(study: Study, context: Mapping[str, Any] | None = None, *, one_lin
 
 
 def furthest_in_words(study: Study, trial: Trial) -> str:
-    """Which trial came furthest where none has finished, and to what."""
+    """Say which trial came furthest if none has finished, and its value there."""
     step, value = trial.reports[-1]
     return f"trial {trial.number} came furthest, {study.description.metric} {value:.6g} at step {step}, and was pruned"
 
 
 def _expected_beside(study: Study, best: Trial) -> Text:
-    """What a model expects of the best observed trial, and of which it expects more."""
-    told = f"; the model expects {_expected(study, best)} there"
+    """Return a model's expectation of the best observed trial, and the trial of which it expects more."""
+    text = f"; the model expects {_expected(study, best)} there"
     most = study.best_expected
     if most.number != best.number:
-        told += f", and the best from trial {most.number}: {_expected(study, most)}"
-    return Text(told)
+        text += f", and the best from trial {most.number}: {_expected(study, most)}"
+    return Text(text)
 
 
 def _expected(study: Study, trial: Trial) -> str:
@@ -207,7 +208,7 @@ def _expected(study: Study, trial: Trial) -> str:
 
 
 def confirmations(study: Study) -> list[RenderableType]:
-    """The configurations that were run again at the end, the recommended one first; empty where none was."""
+    """Return the configurations that were run again at the end, the recommended one first; empty if none was."""
     found = study.confirmed
     if not found:
         return []
@@ -247,8 +248,8 @@ def options_table(names: Sequence[str], describe: Describe) -> Group:
     return Group(*parts)
 
 
-def wanted_in_words(study: Study) -> str:
-    """What the study wants: the metric and its mode, or all metrics and constraints."""
+def goals_in_words(study: Study) -> str:
+    """Return the goals of the study: the metric and its mode, or all metrics and constraints."""
     return f"{study.mode} {study.description.metric}" if study.goals.is_plain else str(study.goals)
 
 
@@ -263,12 +264,12 @@ def config_values(study: Study, trial: Trial) -> list[tuple[str, str]]:
 
 
 def context_line(context: Mapping[str, Any] | None) -> str:
-    """A context on one line; empty where it is not known."""
+    """Return a context on one line; empty if it is unknown."""
     return ", ".join(f"{name}={value}" for name, value in named(context or {}))
 
 
 def _without_context(study: Study) -> str:
-    """How many trials are left out of what is learned about contexts."""
+    """Say how many trials are left out of what is learned about contexts."""
     if study.context is None:
         return ""
     unknown = sum(trial.state is State.FINISHED and trial.context is None for trial in study.trials)

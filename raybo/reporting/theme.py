@@ -1,4 +1,4 @@
-"""How raybo's plotly figures look: one set of colours, one font, one frame."""
+"""The look of raybo's plotly figures: one set of colours, one font, one frame."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LIGHTEST = 1_000  # points of a trace above which marks are drawn smaller
 
 
 def plotly() -> Any:
-    """plotly's `graph_objects`; MissingExtra where it is not installed."""
+    """Return plotly's `graph_objects`; MissingExtra if it is not installed."""
     try:
         import plotly.graph_objects as objects
     except ImportError:

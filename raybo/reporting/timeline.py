@@ -1,4 +1,4 @@
-"""What the workers did, and when: the time spans of the trials, and the fewest lanes that hold them."""
+"""The workers' time: the spans of the trials, and the fewest lanes that hold them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Span:
         begin, end: seconds since the study began.
         lane: which worker of its host, from 0.
         host: where it ran; of one that did not say (it is running, was pruned or was lost) the only host there is,
-            or one that had room at the time; empty where there was none.
+            or one that had room at the time; empty if there was none.
         state: how the trial ended; lost also for an attempt that another one followed, pending while it runs.
     """
 
@@ -85,7 +85,7 @@ def joined(found: list[Span]) -> list[Span]:
 
 
 def busy_share(study: Study, found: list[Span]) -> float:
-    """Which part of the workers' time trials filled, from the first beginning to the last end, while the study ran."""
+    """Return the utilisation of the workers, from the first beginning to the last end, while the study ran."""
     if not found:
         return 0.0
     lanes = len({(span.host, span.lane) for span in found})

@@ -12,7 +12,8 @@ from rich.text import Text
 from raybo.common.errors import TrialError
 from raybo.common.terminal import without_colours
 from raybo.journal.beside import OUTPUT
-from raybo.record.events import FAILURES, Event, Kind, Trial
+from raybo.record.events import FAILURES, Event, Kind
+from raybo.record.trial import Trial
 from raybo.reporting.curves_in_text import spark_line, verdict_in_words
 from raybo.reporting.formatting import shown
 from raybo.reporting.notes_view import notes_view
@@ -25,7 +26,7 @@ OUTPUT_LINES = 40  # of what it printed, the last
 
 
 def trial_view(study: Study, number: int) -> Group:
-    """What `raybo show --trial` prints: result, configuration, why it was tried, what happened when, its traceback.
+    """Return what `raybo show --trial` prints: result, configuration, why it was tried, its events, its traceback.
 
     Raises:
         TrialError: there is no such trial.
@@ -43,7 +44,7 @@ def trial_view(study: Study, number: int) -> Group:
     parts += _section("what else it returned", [(name, shown(value)) for name, value in metrics.items()])
     parts += _curve(study, trial)
     happened = [event for event in study.events if event.trial == number and event.kind is not Kind.REPORTED]
-    parts += _section("what happened", [_told(event) for event in happened])
+    parts += _section("what happened", [_described(event) for event in happened])
     if trace := trial.details.get("traceback"):
         parts += [Text("\ntraceback", style="bold"), Text(str(trace).rstrip())]
     parts += notes_view(study, number)
@@ -61,8 +62,8 @@ def _heading(study: Study, trial: Trial) -> Text:
         ("infeasible" if trial.violations else str(trial.state), STYLES[trial.state]),
     )
     if trial.value is not None:
-        told = trial.values or {study.description.metric: trial.value}
-        text.append("".join(f", {name} {value!r}" for name, value in told.items()))
+        values = trial.values or {study.description.metric: trial.value}
+        text.append("".join(f", {name} {value!r}" for name, value in values.items()))
         if study.goals.k > 1 and any(trial.number == each.number for each in study.front):
             text.append(", on the front", style="bold green")
         elif study.incumbent is not None and study.best.number == trial.number:
@@ -81,7 +82,7 @@ def _section(title: str, rows: list[tuple[str, str]]) -> list[RenderableType]:
 
 
 def _curve(study: Study, trial: Trial) -> list[RenderableType]:
-    """What it has reported, as a line of blocks, and the verdict on it; nothing where it has reported nothing."""
+    """Return its learning curve as a line of blocks, and the verdict on it; nothing if it has reported nothing."""
     if not trial.step:
         return []
     values = [value for _, value in trial.reports]
@@ -97,7 +98,7 @@ def _curve(study: Study, trial: Trial) -> list[RenderableType]:
 
 
 def _output(path: Path, asked: str) -> list[RenderableType]:
-    """The end of what it printed; nothing where that is older than the trial, of another study of this name."""
+    """Return the end of its output; nothing if that is older than the trial, of another study of this name."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             if asked and os.fstat(file.fileno()).st_mtime + 1 < datetime.fromisoformat(asked).timestamp():
@@ -111,7 +112,7 @@ def _output(path: Path, asked: str) -> list[RenderableType]:
     return [Text(title, style="bold"), Text("\n".join(lines[-OUTPUT_LINES:]))] if lines else []
 
 
-def _told(event: Event) -> tuple[str, str]:
+def _described(event: Event) -> tuple[str, str]:
     data, at = event.data, event.at.replace("T", " ").replace("+00:00", " UTC")
     attempt = f"attempt {data['attempt']}" if "attempt" in data else ""
     seconds = f"{data['seconds']:.3f} s" if isinstance(data.get("seconds"), (int, float)) else ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from raybo.record.events import Data, Event, Kind, confirms
+from raybo.record.events import Paused, Pruned, Reported, confirms
 from raybo.record.goals import Goals
 from raybo.record.history import History
 from raybo.schedulers import GO, Scheduler, Verdict
@@ -78,13 +78,13 @@ def foreseen(history: History, trial: int) -> int:
     return last if history.steps is None else min(last, history.steps)
 
 
-def broken_by(event: Event, goals: Goals) -> Verdict:
+def broken_by(event: Reported, goals: Goals) -> Verdict:
     """To end a trial whose report breaks a constraint that must hold at every step, whatever a scheduler says of it."""
     broken = event.broken(goals)
     return Verdict("prune", broken) if broken else GO
 
 
-def event_of(verdict: Verdict, rule: str, trial: int, step: int, seen: int) -> Event:
+def event_of(verdict: Verdict, rule: str, trial: int, step: int, seen: int) -> Paused | Pruned:
     """The event of a verdict that does not let a trial go on.
 
     Args:
@@ -93,7 +93,5 @@ def event_of(verdict: Verdict, rule: str, trial: int, step: int, seen: int) -> E
         step: the one that it is about.
         seen: number of the last event that it was decided on.
     """
-    data: Data = {"reason": verdict.why, "rule": rule, "numbers": dict(verdict.numbers), "seen": seen}
-    if step:
-        data["step"] = step
-    return Event(Kind.PAUSED if verdict.pause else Kind.PRUNED, trial, data)
+    kind = Paused if verdict.pause else Pruned
+    return kind(trial, reason=verdict.why, rule=rule, numbers=dict(verdict.numbers), seen=seen, step=step or None)

@@ -40,7 +40,7 @@ class Climbs(NamedTuple):
 
 
 def ascend(search: Search, X: Array, axes: Axes, *, rounds: int = 40, tolerance: float = 1e-4) -> Climbs:
-    """Local maxima on the relaxed cube, climbed from the rows of X.
+    """Return local maxima on the relaxed cube, climbed from the rows of X.
 
     Args:
         search: evaluates the function and counts.
@@ -98,7 +98,7 @@ def ascend(search: Search, X: Array, axes: Axes, *, rounds: int = 40, tolerance:
 
 
 def _step(X: Array, G: Array, B: Array, R: Array) -> Array:  # (k, d)
-    """The model's step within the radii. Axes whose gradients are masked never enter the model, and so do not move."""
+    """Return the model's step within the radii; axes whose gradients are masked do not move."""
     low, high = X <= 0.0, X >= 1.0
     if not (low | high).any():
         return _solved(B, G, R)
@@ -110,7 +110,7 @@ def _step(X: Array, G: Array, B: Array, R: Array) -> Array:  # (k, d)
 def _second_opinion(
     X: Array, G: Array, B: Array, R: Array, T: Array, S: Array, promised: Array, small: float
 ) -> tuple[Array, Array, Array]:
-    """T, S and what they promise, the step of the model's diagonal in place of those that promise too little.
+    """Return T, S and what they promise, the step of the model's diagonal in place of those that promise too little.
 
     Projecting a step of the whole model may turn it downhill; with this one every axis goes uphill or not at all.
     """
@@ -121,7 +121,7 @@ def _second_opinion(
 
 
 def _solved(B: Array, G: Array, R: Array) -> Array:  # (k, d)
-    """B^-1 G, shortened to the radii."""
+    """Return B^-1 G, shortened to the radii."""
     try:
         step = np.linalg.solve(B, G[:, :, None])[:, :, 0]
     except np.linalg.LinAlgError:  # a model that rounding has made singular
@@ -137,7 +137,7 @@ def _within(step: Array, R: Array) -> Array:  # (k, d)
 def _learn(
     B: Array, S: Array, Y: Array, sound: NDArray[np.bool_], untaught: NDArray[np.bool_]
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """The BFGS update with steps S and changes Y of the gradient of -f, where these are numbers and curve upwards."""
+    """Return the BFGS update with steps S and changes Y of the gradient of -f, if finite and curved upwards."""
     SY = (S * Y).sum(axis=1)
     learns = sound & (SY > 1e-300)
     if untaught.any():  # the first curvature met sets the scale of the whole model (Nocedal & Wright, eq. 6.20)

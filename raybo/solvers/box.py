@@ -30,7 +30,7 @@ class Box:
 
     @classmethod
     def around(cls, domain: Domain, x: Array, radius: float | Array) -> Box:
-        """The box of x -+ radius (one, or (d,)); on a discrete axis it reaches the next level on each side at least."""
+        """Return the box of x -+ radius (one, or (d,)); a discrete axis reaches a level farther at least."""
         low, high = np.clip(x - radius, 0.0, 1.0), np.clip(x + radius, 0.0, 1.0)
         for j, (levels, categorical) in enumerate(zip(domain.levels, domain.categorical, strict=True)):
             if categorical:
@@ -61,20 +61,20 @@ class Box:
         )
 
     def snap(self, U: Array) -> Array:  # (m, d) -> (m, d)
-        """The runnable points nearest to the rows of U, in the box's own coordinates."""
+        """Return the runnable points nearest to the rows of U, in the box's own coordinates."""
         return self.inwards(np.clip(self.domain.snap(self.outwards(np.clip(U, 0.0, 1.0))), self.low, self.high))
 
     @property
     def is_ruled(self) -> bool:
-        """Whether some points of the domain cannot be run."""
+        """True if some points of the domain cannot be run."""
         return self.domain.is_ruled
 
     def allows(self, U: Array) -> Axes:  # (m, d) -> (m,)
-        """Which rows of U can be run."""
+        """Return which rows of U can be run."""
         return self.domain.allows(self.outwards(U))
 
     def uniform(self, rng: np.random.Generator, n: int) -> Array:  # (n, d)
-        """Uniform points of the box, drawn again a few times where they cannot be run."""
+        """Return uniform points of the box, drawn again a few times if they cannot be run."""
         U = rng.random((n, self.d))
         for _ in range(REDRAWN if self.is_ruled else 0):
             wrong = ~self.allows(self.snap(U))
@@ -84,11 +84,11 @@ class Box:
         return U
 
     def outwards(self, U: Array) -> Array:  # (m, d) -> (m, d)
-        """From the box's coordinates to the domain's."""
+        """Return points in the domain's coordinates, of points in the box's."""
         return self.low + U * self._width
 
     def inwards(self, X: Array, axis: int | None = None) -> Array:  # (m, d) -> (m, d)
-        """From the domain's coordinates, of all axes or of one, to the box's."""
+        """Return points in the box's coordinates, of points in the domain's, of all axes or of one."""
         which = slice(None) if axis is None else slice(axis, axis + 1)
         return np.asarray((X - self.low[which]) / self._width[which])
 
@@ -106,10 +106,10 @@ class Within:
     box: Box
 
     def value(self, U: Array) -> Array:  # (m, d) -> (m,)
-        """The function at the rows of U."""
+        """Return the function at the rows of U."""
         return self.function.value(self.box.outwards(U))
 
     def value_and_gradient(self, U: Array) -> tuple[Array, Array]:  # (m,), (m, d)
-        """The function and its gradient in u."""
+        """Return the function and its gradient in u."""
         value, gradient = self.function.value_and_gradient(self.box.outwards(U))
         return value, gradient * (self.box.high - self.box.low)

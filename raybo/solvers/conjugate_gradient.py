@@ -23,7 +23,7 @@ def conjugate_gradients(
     avoid: Array | None = None,
     apart: float | Array = 0.0,
 ) -> Solution:
-    """The best end of several climbs in z with x = sin^2(pi z / 2); discrete axes are then searched one at a time.
+    """Return the best end of climbs in z with x = sin^2(pi z / 2); discrete axes are then searched one at a time.
 
     Args:
         function: maximised.

@@ -37,25 +37,25 @@ class Domain(Protocol):
         ...
 
     def snap(self, X: Array) -> Array:
-        """The runnable points nearest to the rows of X, (m, d); a fixed point of itself."""
+        """Return the runnable points nearest to the rows of X, (m, d); a fixed point of itself."""
         ...
 
     @property
     def is_ruled(self) -> bool:
-        """Whether some points inside the cube cannot be run, whatever their coordinates are rounded to."""
+        """True if some points inside the cube cannot be run, whatever their coordinates are rounded to."""
         ...
 
     def allows(self, X: Array) -> Axes:
-        """Which rows of X, (m, d), can be run as they would be rounded, (m,)."""
+        """Return which rows of X, (m, d), can be run as they would be rounded, (m,)."""
         ...
 
     def uniform(self, rng: np.random.Generator, n: int) -> Array:
-        """Uniform points, (n, d), of those that can be run: coordinates are not rounded."""
+        """Return uniform points, (n, d), of those that can be run: coordinates are not rounded."""
         ...
 
 
 def climbable(domain: Domain) -> Axes:  # (d,)
-    """The axes along which a relaxed point may be moved by gradients: all that have an order and two values or more."""
+    """Return the axes along which gradients may move a relaxed point: those with an order and two values or more."""
     return np.array(
         [
             not categorical and (levels is None or len(levels) > 1)
@@ -65,7 +65,7 @@ def climbable(domain: Domain) -> Axes:  # (d,)
 
 
 def continuous(domain: Domain) -> Axes:  # (d,)
-    """The axes given as continua, with an order."""
+    """Return the axes given as continua, with an order."""
     return np.array(
         [
             levels is None and not categorical
@@ -75,21 +75,23 @@ def continuous(domain: Domain) -> Axes:  # (d,)
 
 
 def count_points(domain: Domain) -> float:
-    """How many points can be run, as far as the levels tell; infinite with a continuous axis."""
+    """Return how many points can be run, as far as the levels tell; infinite with a continuous axis."""
     return math.prod(math.inf if levels is None else len(levels) for levels in domain.levels)
 
 
 def all_points(domain: Domain) -> Array:  # (count_points, d)
-    """Every point of a wholly discrete domain, the last axis fastest."""
+    """Return every point of a wholly discrete domain, the last axis fastest."""
     grids = np.meshgrid(*[_listed(levels) for levels in domain.levels], indexing="ij")
     return np.stack([grid.ravel() for grid in grids], axis=1)
 
 
 def one_axis_moves(domain: Domain, X: Array, rng: np.random.Generator) -> Array:  # (k, d) -> (k, r, d)
-    """Every row of X with one discrete axis changed: to each of its levels where they are at most LISTED, else to its
-    nearest levels on both sides and to some at random.
+    """Return every row of X with one discrete axis changed.
 
-    A row's present level may be among them, so r is the same for all rows; r is 0 without discrete axes.
+    It is changed to each of its levels if they are at most LISTED, else to its nearest levels on both sides and to some
+    at random.
+
+    A row's present level may be among them, so r is one number for all rows; it is 0 without discrete axes.
     """
     moves = []
     for axis, (levels, categorical) in enumerate(zip(domain.levels, domain.categorical, strict=True)):

@@ -20,7 +20,7 @@ ITERATIONS = 200  # of `joint_ascent`
 def ascent_from(
     starts: Array, function: Differentiable, domain: Domain, rng: np.random.Generator
 ) -> tuple[Solution, Array]:
-    """The best point that climbs from the starts (k, d) reach, never worse than a start; and where each ended, (k, d).
+    """Return the best point that climbs from the starts (k, d) reach, never worse than a start; and all ends, (k, d).
 
     Discrete axes are searched from the best end; a wholly discrete domain of few points is searched completely.
     """
@@ -45,7 +45,7 @@ class Copies(Protocol):
     """A function of many variables, evaluated for independent copies at once."""
 
     def __call__(self, U: Array) -> tuple[Array, Array]:
-        """Values (r,) and gradients (r, k) at the rows of U (r, k)."""
+        """Return values (r,) and gradients (r, k) at the rows of U (r, k)."""
         ...
 
 
@@ -55,7 +55,7 @@ def joint_ascent(function: Copies, starts: Array, low: Array, high: Array) -> tu
     Args:
         function: maximised. starts: (r, k). low, high: (k,), bounds.
     Returns:
-        The ends (r, k) and their values (r,); where a copy ended below its start, the start.
+        The ends (r, k) and their values (r,); if a copy ended below its start, the start.
     Source: Balandat et al. (2020), "BoTorch", whose restarts are optimised so.
     """
     shape = starts.shape

@@ -15,7 +15,7 @@ from raybo.solvers.solution import ROWS_AT_ONCE, Function, Search, Solution
 
 
 def grid_size(t: int, points: int = 100, power: float = 1.0) -> int:
-    """points t^power, rounded up, at step t = 1, 2, ...: the published experiments' 100 t; power 0 is their fixed grid.
+    """Return points t^power, rounded up, at step t = 1, 2, ...: published are 100 t, and power 0 for a fixed grid.
 
     Grids of t^p leave a regret term of order T^(1 - p / d), p < d (remark after Theorem 8).
     """
@@ -34,7 +34,7 @@ def random_grid(
     apart: float | Array = 0.0,
     chunk: int = ROWS_AT_ONCE,
 ) -> Solution:
-    """The best of `size` independent uniform points, valued where they can be run.
+    """Return the best of `size` independent uniform points, valued if they can be run.
 
     Args:
         function: maximised; only its values are used.

@@ -48,7 +48,7 @@ class Inexactness:
 
     @property
     def gap(self) -> float:
-        """How far below the highest value the point lies; infinite where it has no value and another point has."""
+        """How far below the highest value the point lies; infinite if it has no value and another point has."""
         return self.highest - self.value if self.value < self.highest else 0.0
 
     @property
@@ -67,7 +67,7 @@ class Inexactness:
         return accuracy(self.value, self.highest, self.fixed_shift)
 
     def to_json(self) -> dict[str, float | None]:
-        """Everything, for a log; None for what is not finite."""
+        """Return everything, for a log; None in place of numbers that are not finite."""
         numbers = {
             "gap": self.gap,
             "eta": self.eta,
@@ -84,7 +84,7 @@ class Inexactness:
 
 
 def accuracy(value: float, highest: float, shift: float) -> float:
-    """(value + shift) / (highest + shift) clipped to [0, 1]; 1 where the value is the highest."""
+    """Return (value + shift) / (highest + shift) clipped to [0, 1]; 1 if the value is the highest."""
     if value >= highest:
         return 1.0
     if highest + shift <= 0.0 or not math.isfinite(value):

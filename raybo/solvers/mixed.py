@@ -22,12 +22,12 @@ HELD, HELD_STARTS = 256, 8  # candidates whose discrete coordinates are held, an
 
 
 def is_small(domain: Domain) -> bool:
-    """Whether every point of the domain can be tried."""
+    """Return true if every point of the domain can be tried."""
     return count_points(domain) <= FEW_POINTS
 
 
 def try_all(search: Search) -> Array:  # (count_points,)
-    """The values of every point of a small domain, the best of which is kept."""
+    """Return the values of every point of a small domain, the best of which is kept."""
     return search.try_points(all_points(search.domain), ROWS_AT_ONCE)[1]
 
 
@@ -60,7 +60,7 @@ def search_axes(
 def polish(
     search: Search, X: Array, values: Array, rng: np.random.Generator, *, turns: int = 3, tolerance: float = 1e-4
 ) -> tuple[Array, Array]:  # (k, d), (k,)
-    """Runnable points improved along their discrete axes and, by climbs, along the continuous ones, in turns."""
+    """Return runnable points improved along their discrete axes and, by climbs, along the continuous ones, in turns."""
     axes = continuous(search.domain)
     for _ in range(turns):
         X, values = search_axes(search, X, values, rng)
@@ -79,7 +79,7 @@ def polish(
 def climb_within_levels(
     search: Search, near: Array, rng: np.random.Generator, *, rounds: int, tolerance: float
 ) -> tuple[Array, Array]:  # (k, d), (k,)
-    """Runnable points, climbed to along the continuous axes alone; none where there are no such axes.
+    """Return runnable points, climbed to along the continuous axes alone; none if there are no such axes.
 
     The climbs start from the best of the points near (k, d) and of random ones, whose discrete coordinates are those of
     a near point but for one axis, which may be a level off, and whose continuous ones are anywhere.
@@ -111,7 +111,7 @@ def _sharing_levels(domain: Domain, near: Array, rng: np.random.Generator) -> Ar
 def _with_all_together(
     search: Search, X: Array, values: Array, changed: Array, gained: Array
 ) -> tuple[Array, Array]:  # (k, r + 1, d), (k, r + 1)
-    """One more change per point: on every axis, the best change of that axis where it gains."""
+    """Return one more change per point: on every axis, the best change of that axis if it gains."""
     k, _, d = changed.shape
     together = X.copy()
     differs = changed != X[:, None, :]

@@ -70,7 +70,7 @@ def solve_as_published(
         name: "random-grid", "lbfgsb", "nelder-mead" or "cg".
         function, domain, rng, avoid, apart: as in `solve`.
         size: points of the random grid, the one solver that is as it always is; 1,000 unless given.
-        gradient: "analytic" takes the function's own instead of differences, where a gradient is used.
+        gradient: "analytic" takes the function's own instead of differences, if a gradient is used.
         unit: the raw unit, in sides of the cube.
         origin: the cube's lower corner in raw units, one number or one per axis.
     """
@@ -92,7 +92,7 @@ def solve_as_published(
 
 
 def raw(unit: float, low: Array, is_bounded: bool) -> Chart:
-    """Raw units z = low + x / unit; where the box is not known, the function is flat outside it."""
+    """Return raw units z = low + x / unit; outside a box that is not known the function is flat."""
 
     def inside(z: Array) -> Array:
         return np.asarray((z >= low) & (z <= low + 1.0 / unit), dtype=np.float64)

@@ -20,7 +20,7 @@ FIRST_SCALE, GROWTH, SHRINKAGE = 0.05, 1.5, 0.5  # in sides of the cube
 def search_within(
     search: Search, X: Array, values: Array, rng: np.random.Generator
 ) -> tuple[Array, Array]:  # (k, d), (k,)
-    """Runnable points with their values, the best of them improved; as they are where every point can be run."""
+    """Return runnable points with their values, the best of them improved; as they are if every point can be run."""
     axes = climbable(search.domain)
     if not search.domain.is_ruled or not axes.any():
         return X, values

@@ -32,7 +32,7 @@ class Chart:
         point: z -> x in the cube.
         slope: z -> dx/dz, per axis.
         coordinates: x -> a z that maps to it.
-        bounds: of z, for all axes or for each; None where it is unbounded.
+        bounds: of z, for all axes or for each; None if it is unbounded.
     """
 
     point: Callable[[Array], Array]
@@ -53,7 +53,7 @@ WAVE = Chart(  # smooth and nowhere flat but at the faces, from which starts are
 def best_starts(
     search: Search, rng: np.random.Generator, size: int, near: Array | None, starts: int
 ) -> Array:  # (k, d)
-    """The best of many raw candidates, not all from one basin."""
+    """Return the best of many raw candidates, not all from one basin."""
     X, values = search.try_points(raw_candidates(search.domain, rng, size, near), ROWS_AT_ONCE)
     return X[choose_starts(X, values, starts)]
 
@@ -72,7 +72,7 @@ def minimise_from_each(
     Args:
         search: the function and its account.
         rng: for the search of discrete axes.
-        starts: gives the starts, (k, d); not called where the domain is small enough to be tried completely.
+        starts: gives the starts, (k, d); not called if the domain is small enough to be tried completely.
         method, options: scipy's.
         chart: the coordinates that it works in.
         gradient: None for a method without; "fd" for scipy's own forward differences.

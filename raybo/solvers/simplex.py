@@ -22,7 +22,7 @@ def nelder_mead(
     avoid: Array | None = None,
     apart: float | Array = 0.0,
 ) -> Solution:
-    """The best end of several simplex searches within the box; discrete axes are then searched one at a time.
+    """Return the best end of several simplex searches within the box; discrete axes are then searched one at a time.
 
     Args:
         function: maximised; only its values are used.

@@ -32,7 +32,7 @@ class Function(Protocol):
     """
 
     def value(self, X: Array) -> Array:
-        """Its values (m,) at the rows of X, (m, d)."""
+        """Return its values (m,) at the rows of X, (m, d)."""
         ...
 
 
@@ -40,7 +40,7 @@ class Differentiable(Function, Protocol):
     """A function with its gradient."""
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
-        """Its values (m,) and gradients (m, d) at the rows of X, (m, d)."""
+        """Return its values (m,) and gradients (m, d) at the rows of X, (m, d)."""
         ...
 
 
@@ -50,12 +50,12 @@ class Solution:
 
     Attributes:
         x: (d,), a point that can be run.
-        value: the function at x; -inf where no finite value was met.
+        value: the function at x; -inf if no finite value was met.
         evaluations: rows at which the function was evaluated, with or without gradient.
         seconds: wall time of the search.
         climbs: how many local searches were made, and
         converged: how many of them met their own stopping rule.
-        is_apart: whether x keeps its distance from the points to avoid; False only where no such point was left.
+        is_apart: whether x keeps its distance from the points to avoid; False only if no such point was left.
     """
 
     x: Array
@@ -98,13 +98,13 @@ class Search:
         self._started = time.perf_counter()
 
     def value(self, X: Array) -> Array:  # (m, d) -> (m,)
-        """The function at the rows of X as they are, -inf where it is not finite."""
+        """Return the function at the rows of X as they are, -inf if it is not finite."""
         self.evaluations += len(X)
         values = self.function.value(X)
         return np.where(np.isfinite(values), values, -np.inf)
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:  # (m,), (m, d)
-        """The function and its gradient at the rows of X as they are; not finite: -inf, with a gradient of 0."""
+        """Return the function and its gradient at the rows of X as they are; not finite: -inf, with a gradient of 0."""
         if self._gradient == "fd":
             return self._by_differences(X)
         self.evaluations += len(X)
@@ -115,7 +115,7 @@ class Search:
         return np.where(np.isfinite(values), values, -np.inf), np.where(sound[:, None], gradient, 0.0)
 
     def _by_differences(self, X: Array) -> tuple[Array, Array]:
-        """The gradient by central differences inside the cube, all in one call; 0 along axes without order."""
+        """Return the gradient by central differences inside the cube, all in one call; 0 along axes without order."""
         m, d = X.shape
         axes = climbable(self.domain)
         steps = DIFFERENCE * np.eye(d)[axes]
@@ -129,7 +129,7 @@ class Search:
         return values[:m], gradient
 
     def try_points(self, X: Array, chunk: int | None = None) -> tuple[Array, Array]:  # (m, d), (m,)
-        """The rows of X snapped, and their values; the best of them is kept. `chunk` limits the rows of one call."""
+        """Return the rows of X snapped, and their values; the best is kept. `chunk` limits the rows of one call."""
         snapped = self.domain.snap(X)
         step = len(snapped) if chunk is None or self._is_joint else chunk
         parts = [self.value(snapped[i : i + step]) for i in range(0, len(snapped), step)]
@@ -138,7 +138,7 @@ class Search:
         return snapped, values
 
     def settle(self, X: Array, values: Array) -> tuple[Array, Array]:  # (m, d), (m,)
-        """Relaxed points with their known values, snapped, kept, and evaluated anew where that moved any."""
+        """Return relaxed points with their known values, snapped, kept, and evaluated anew if that moved any."""
         snapped = self.domain.snap(X)
         if not np.array_equal(snapped, X):
             return self.try_points(snapped)
@@ -165,10 +165,10 @@ class Search:
     def solution(
         self, rng: np.random.Generator, *, climbs: int = 0, converged: int = 0, aside: bool = True
     ) -> Solution:
-        """The best point kept.
+        """Return the best point kept.
 
         Args:
-            rng: for further points, where the highest of all must be avoided.
+            rng: for further points, if the highest of all must be avoided.
             climbs, converged: for the record.
             aside: whether to try points around one that must be avoided even if another was kept.
         """
@@ -187,7 +187,7 @@ class Search:
         )
 
     def _first_allowed(self, X: Array, values: Array) -> int | None:
-        """The row of the highest value that is far enough from the points to avoid, where it would be the best."""
+        """Return the row of the highest value that is far enough from the points to avoid, if it would be the best."""
         floor = -np.inf if self._best is None else self._best[0]
         contenders = np.flatnonzero(values > floor) if self._best is not None else np.arange(len(values))
         order = contenders[np.argsort(-values[contenders], kind="stable")]
@@ -202,7 +202,7 @@ class Search:
         return None
 
     def _step_aside(self, rng: np.random.Generator) -> None:
-        """Try points around the peak at the distance asked for; then, where nothing may yet be returned, anywhere."""
+        """Try points around the peak at the distance asked for; then, if nothing may yet be returned, anywhere."""
         assert self._peak is not None
         peak, domain = self._peak[1], self.domain
         reach = float(self._apart.max(initial=ASIDE))

@@ -16,7 +16,7 @@ def raw_candidates(
     near: Array | None = None,
     perturbations: int = 50,
 ) -> Array:  # (m, d)
-    """Uniform points; then, if there are points to stay near, these and Gaussian moves of each in turn.
+    """Return uniform points; then, if there are points to stay near, these and Gaussian moves of each in turn.
 
     A categorical coordinate is redrawn, instead of moved, on one axis in `d` on average.
     """
@@ -33,8 +33,11 @@ def raw_candidates(
 
 
 def choose_starts(X: Array, values: Array, starts: int, distance: float = 0.1) -> list[int]:
-    """Rows to climb from: the best, then always the best that lies further than `distance` per axis (root mean square)
-    from those chosen, so that one high basin does not take all; the best of the rest where no such row is left."""
+    """Return rows to climb from: the best, then always the best that lies farther than `distance` from those chosen.
+
+    The distance is a root mean square over the axes: one high basin does not take all. If no such row is left, it is
+    the best of the rest.
+    """
     order = np.argsort(-values, kind="stable")[: 16 * starts]
     pool = X[order]
     free = np.ones(len(order), dtype=bool)

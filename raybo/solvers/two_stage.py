@@ -30,20 +30,20 @@ def two_stages(
     avoid: Array | None = None,
     apart: float | Array = 0.0,
 ) -> Solution:
-    """The coarse function's maximiser, climbed on with the meant one along its continuous axes.
+    """Return the coarse function's maximiser, climbed on with the meant one along its continuous axes.
 
     Of a random grid, the points that the coarse one likes best are compared under the meant one instead; nothing
-    climbs. Where both are the same function a climber's maximiser is the answer.
+    climbs. If both are one function a climber's maximiser is the answer.
 
     Args:
         name: the solver of the first stage.
-        coarse, meant: functions of the same points, maximised.
+        coarse, meant: functions of points, maximised.
         domain: the cube.
         rng: a stream for this search alone.
         size, near, avoid, apart: as in `solve`.
     Returns:
         A point with its value under `meant`, at least that of the first stage's point. Its evaluations are those of
-        `meant`, or of the first stage where that was all.
+        `meant`, or of the first stage if that was all.
     """
     search = Search(meant, domain, avoid, apart)
     if name == "random-grid":

@@ -36,9 +36,10 @@ class Space:
     """A search space: named parameters, possibly nested, and the constants among them.
 
     Args:
-        parameters: a mapping (or a sequence of pairs) from names to `Float`, `Integer`, `Categorical`, `Ordinal` or a
-            further mapping of the same kind. A choice of a `Categorical` may hold parameters of its own, as in
-            `Categorical(["off", {"kind": "l2", "weight": Float(0, 1)}])`; they are open only if it is chosen.
+        parameters: a mapping (or a sequence of pairs) from names to `Float`, `Integer`, `Categorical`, `Ordinal`, a
+            constant (a number, text, a bool or None) or a further mapping of the same kind. A choice of a `Categorical`
+            may hold parameters of its own, as in `Categorical(["off", {"kind": "l2", "weight": Float(0, 1)}])`; they
+            are open only if it is chosen.
         where: rules that every configuration must satisfy, as text that uses the parameters' names, nested ones dotted:
             `["depth * width <= 64", "max(a, b) > 2 * c"]`. See `raybo.space.rules` for what they may hold. A rule does
             not apply to configurations in which one of its parameters is not open.

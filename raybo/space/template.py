@@ -8,6 +8,7 @@ number, a choice's position, or None if the leaf is not open.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from types import NoneType
 from typing import Any, cast
 
 from raybo.common.errors import SpaceError
@@ -34,14 +35,22 @@ def read_template(parameters: Mapping[str, Any] | Iterable[tuple[str, Any]], pat
             raise SpaceError(f"{label(here)}: each name may be used once, got it twice")
         if isinstance(value, Mapping):
             template[name] = read_template(value, here)
-        elif isinstance(value, (Float, Integer, Categorical)):
-            template[name] = value
+        elif isinstance(value, (Float, Integer, Categorical, str, int, float, NoneType)):
+            template[name] = value  # a parameter, or a constant
         else:
             raise SpaceError(
                 f"{label(here)}: a parameter must be Float, Integer, Categorical or Ordinal, got {shown(value)}"
-                + ("; use Space.from_tune for Ray Tune's domains" if is_domain(value) else "")
+                f"{_remedy(value)}"
             )
     return template
+
+
+def _remedy(value: Any) -> str:
+    if is_domain(value):
+        return "; use Space.from_tune for Ray Tune's domains"
+    if isinstance(value, (list, tuple, set, frozenset, range)):
+        return "; use Categorical([...]) for choices, Float(low, high) or Integer(low, high) for a range"
+    return ""
 
 
 def leaves(template: Any, path: Path = ()) -> Iterator[tuple[Path, Parameter]]:

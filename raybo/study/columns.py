@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from raybo.common.errors import MissingExtra, install_command
-from raybo.record.events import Event, State, Trial
+from raybo.record.events import Event, Reported, State
+from raybo.record.trial import Trial
 from raybo.space import Categorical, Float, Integer, Parameter, Space, branches_of, choice_names
 
 if TYPE_CHECKING:
@@ -57,11 +58,11 @@ def columns_of_reports(events: Sequence[Event]) -> dict[str, list[Any]]:
 
     A metric whose name is taken has `metric.` before it. Steps that were repeated after a loss are left out.
     """
-    told = [event for event in events if event.report is not None]
+    told = [event for event in events if isinstance(event, Reported) and not event.repeated]
     table: dict[str, list[Any]] = {"trial": [event.trial for event in told]}
     for name in ("step", "value", "seconds", "attempt"):
-        table[name] = [cast("dict[str, Any]", event.data).get(name) for event in told]
-    for name, values in _named_apart([event.data.get("metrics") or {} for event in told], table):
+        table[name] = [getattr(event, name) for event in told]
+    for name, values in _named_apart([event.metrics or {} for event in told], table):
         table[name] = values
     return table
 
@@ -118,7 +119,7 @@ def _violations(trials: Sequence[Trial]) -> list[str | None]:
 
 
 def _expected(trials: Sequence[Trial], expected: Expected | None) -> dict[str, list[Any]]:
-    """What is expected of each trial, and its standard deviation; no columns where nothing is to be expected."""
+    """Return what is expected of each trial, and its standard deviation; no columns where nothing is to be expected."""
     if expected is None:
         return {}
     pairs = [expected.get(trial.number, (None, None)) for trial in trials]

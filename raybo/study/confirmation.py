@@ -25,9 +25,10 @@ import numpy as np
 from raybo.common.arguments import whole_number
 from raybo.common.errors import MethodError
 from raybo.common.messages import shown
-from raybo.record.events import Origin, State, Trial
+from raybo.record.events import Origin, State
 from raybo.record.goals import Goal
 from raybo.record.history import History
+from raybo.record.trial import Trial
 
 
 @dataclass(frozen=True)
@@ -113,8 +114,13 @@ def again(trials: Sequence[Trial]) -> list[Trial]:
     return [trial for trial in trials if trial.origin is Origin.CONFIRMED and trial.state is not State.STOPPED]
 
 
+def again_count(trials: Sequence[Trial], history: History) -> int:
+    """Return how many of the trials run a configuration again; quick if none of the history does."""
+    return len(again(trials)) if history.count_tag("confirms") else 0
+
+
 def confirmed(trials: Sequence[Trial], history: History, goal: Goal) -> list[Confirmed]:
-    """What running configurations again came to, the best mean first; empty where that was not done.
+    """Return what running configurations again came to, the best mean first; empty where that was not done.
 
     With constraints, those that keep them in more of the further runs come first: a trial of the search may be lucky.
     """
@@ -136,5 +142,6 @@ def confirmed(trials: Sequence[Trial], history: History, goal: Goal) -> list[Con
 
 
 def _breaks(trial: Trial, history: History) -> bool:
-    """Whether it breaks a constraint, or was ended as a report broke one that must hold at every step."""
-    return bool(trial.violations) or bool((history.worst_margins(history.records[trial.number]) < 0.0).any())
+    """True if it breaks a constraint, or was ended as a report broke one that must hold at every step."""
+    goals = history.goals
+    return bool(trial.violations or goals.violations(goals.worst_margins(history.records[trial.number].curves)))

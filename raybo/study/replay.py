@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-from raybo.record.events import Kind
+from raybo.record.events import Asked, Paused, Pruned, Reported, Resumed, Told
 from raybo.record.ledger import Ledger
-from raybo.study.study import Study, require_study, searcher_of
+from raybo.searcher import Searcher
+from raybo.study.study import Study, require_study
 
 ROUNDING = 1e-6  # relative: other processors and versions of numpy were seen to differ by 3e-12 at most
 
@@ -39,23 +40,21 @@ def replay(study: Study) -> Iterator[Replayed]:
     or scipy may round otherwise.
     """
     require_study(study, "replay")
-    searcher = searcher_of(study.description, study.space, study.context)
+    searcher = Searcher.of(study.description)
     ahead = iter(study.events)
     for asked in study.events:
-        if asked.kind is not Kind.ASKED or asked.origin is not None:
+        if not isinstance(asked, Asked) or asked.origin is not None:
             continue
-        while searcher.ledger.last_event < asked.data["seen"]:
+        while searcher.ledger.last_event < asked.seen:
             searcher.apply(next(ahead))
         again = searcher.propose(searcher.history, asked.context_in(study.context))
-        pairs = {"x": (again.data["x"], asked.data["x"]), "tags": (again.data["tags"], asked.data["tags"])}
+        pairs = {"x": (again.x, asked.x), "tags": (again.tags, asked.tags)}
         differs = tuple(name for name, (now, then) in pairs.items() if now != then)
-        yield Replayed(
-            cast(int, asked.trial), differs, bool(differs) and all(_are_near(*pair) for pair in pairs.values())
-        )
+        yield Replayed(asked.trial, differs, bool(differs) and all(_are_near(*pair) for pair in pairs.values()))
 
 
 def _are_near(now: Any, then: Any) -> bool:
-    """Whether two values of JSON differ by rounding at most."""
+    """True if two values of JSON differ by rounding at most."""
     if isinstance(now, dict) and isinstance(then, dict):
         return now.keys() == then.keys() and all(_are_near(now[key], then[key]) for key in now)
     if isinstance(now, list) and isinstance(then, list):
@@ -89,31 +88,30 @@ def replay_verdicts(study: Study) -> Iterator[Judged]:
     constraint judged in the scheduler's place, and the last report of a trial that was stopped or lost before it was
     told a verdict.
     """
-    rule = searcher_of(study.description, study.space, study.context).rule
+    rule = Searcher.of(study.description).rule
     if rule is None:
         return
     given = {
-        (event.trial, event.data["seen"]): _ACTIONS[event.kind]
+        (event.trial, event.seen): _action(event)
         for event in study.events
-        if event.kind in _ACTIONS and event.data.get("rule") == rule.name
+        if isinstance(event, (Pruned, Paused)) and event.rule == rule.name
     }
-    told = (Kind.TOLD, *_ACTIONS)  # which show, as a later report does, that there was an answer to those before
-    answered = {event.trial: event.number for event in study.events if event.report or event.kind in told}
+    later = (Told, Pruned, Paused)  # which show, as a later report does, that there was an answer to those before
+    answered = {event.trial: event.number for event in study.events if event.report or isinstance(event, later)}
     ledger = Ledger(study.space, study.goals, study.context, study.steps, rule.metric)
     for event in study.events:
-        if event.kind is Kind.RESUMED:
+        if isinstance(event, Resumed):
             now = rule.promoted(ledger.history)
-            yield Judged(
-                cast(int, event.trial), event.data.get("step", 0), "resume" if now == event.trial else "pause", "resume"
-            )
+            yield Judged(event.trial, event.step or 0, "resume" if now == event.trial else "pause", "resume")
         ledger.apply(event)
-        if event.report is not None and rule.can_judge(ledger.history, cast(int, event.trial)):
-            trial = cast(int, event.trial)
+        if isinstance(event, Reported) and not event.repeated and rule.can_judge(ledger.history, event.trial):
+            trial = event.trial
             is_answered = answered[trial] > event.number and not event.broken(study.goals)
             recorded = given.get((trial, event.number), "go" if is_answered else None)
             if recorded is not None:
                 verdict = rule.verdict(ledger.history, trial)
-                yield Judged(trial, event.data["step"], verdict.action, recorded)
+                yield Judged(trial, event.step, verdict.action, recorded)
 
 
-_ACTIONS = {Kind.PRUNED: "prune", Kind.PAUSED: "pause"}
+def _action(verdict: Pruned | Paused) -> str:
+    return "pause" if isinstance(verdict, Paused) else "prune"

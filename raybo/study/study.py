@@ -7,7 +7,7 @@ import gc
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from raybo import journal, methods
 from raybo.common.arguments import whole_number
@@ -16,18 +16,16 @@ from raybo.common.messages import shown
 from raybo.journal.beside import is_uri, trial_directory, trial_uri
 from raybo.methods.best import Recommender
 from raybo.methods.explaining import explain, method_of
-from raybo.record.events import COUNTED, Event, Kind, State, Trial, artifacts_of
-from raybo.record.goals import Mode
+from raybo.record.events import COUNTED, Ended, Event, State, artifacts_of
 from raybo.record.ledger import Ledger
-from raybo.searcher import Searcher
-from raybo.space import Space
+from raybo.record.trial import Trial
 from raybo.study.columns import to_dataframe
 from raybo.study.confirmation import Confirmed, again, confirmed
 
 if TYPE_CHECKING:
     import pandas
 
-    from raybo.journal import Description
+    from raybo.record.description import Description
 
 
 class Study:
@@ -55,22 +53,12 @@ class Study:
         True
     """
 
-    def __init__(
-        self,
-        description: Description,
-        events: Sequence[Event],
-        path: Path | None = None,
-        space: Space | None = None,
-        context: Space | None = None,
-    ) -> None:
+    def __init__(self, description: Description, events: Sequence[Event], path: Path | None = None) -> None:
         self.description = description
         self.events = list(events)
         self.path = path
-        self.space = Space.from_json(description.space) if space is None else space
-        self.context = context
-        if context is None and description.context is not None:
-            self.context = Space.from_json(description.context)
-        self.mode: Mode = cast(Mode, description.mode)
+        self.space, self.context = description.space, description.context
+        self.mode = description.mode
         self.goals = description.goals
         self.steps = description.steps
         self._ledger = Ledger(self.space, self.goals, self.context, description.steps, description.judged)
@@ -140,8 +128,8 @@ class Study:
     @property
     def ended(self) -> str:
         """Why the study ended, in words; empty while it runs, or if it was interrupted or cut short."""
-        if self.events and self.events[-1].kind is Kind.ENDED:
-            return self.events[-1].data["reason"]
+        if self.events and isinstance(last := self.events[-1], Ended):
+            return last.reason
         ran = self.count(*COUNTED) - len(again(self.trials))
         is_done = self.planned is not None and ran >= self.planned and not self.count(State.PENDING)
         if not is_done:
@@ -220,7 +208,7 @@ class Study:
         return method_of(self.description.method, self.description.options)
 
     def count(self, *states: State) -> int:
-        """How many trials are in any of the given states."""
+        """Return how many trials are in any of the given states."""
         return self._ledger.count(*states)
 
     def directory(self, trial: Trial | int) -> Path | None:
@@ -269,25 +257,6 @@ class Study:
 
 def _number_of(trial: Trial | int) -> int:
     return trial.number if isinstance(trial, Trial) else whole_number(trial, "trial", at_least=0, error=TrialError)
-
-
-def searcher_of(description: Description, space: Space, context: Space | None) -> Searcher:
-    """A new searcher for a study, which has seen none of its events."""
-    return Searcher(
-        space,
-        description.method,
-        cast(Mode, description.mode),
-        description.seed,
-        context=context,
-        metrics=description.metrics,
-        constraints=description.constraints,
-        metric=description.metric,
-        generation=description.generation,
-        steps=description.steps,
-        scheduler=description.scheduler,
-        scheduler_options=description.scheduler_options,
-        **cast(Any, description.options),
-    )
 
 
 def require_study(given: object, whose: str) -> None:

@@ -20,16 +20,18 @@ from raybo.common.arguments import a_list
 from raybo.common.errors import JournalError, SpaceError, TrialError
 from raybo.common.messages import nearest, shown
 from raybo.journal import Journal, fits, in_use, requests, require_exists
-from raybo.record.events import Data, Event, Kind, Origin, State, Trial, told_context
+from raybo.record.contexts import told_context
+from raybo.record.events import Asked, Event, Origin, State, Told
 from raybo.record.goals import Goals
 from raybo.record.history import ONE
 from raybo.record.results import told
+from raybo.record.trial import Trial
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Config, Float, Integer, Parameter, Row, Space, branches_of, choice_names, label
 from raybo.space import Path as Place
 from raybo.space.branches import Branch
 from raybo.space.template import holds_parameters, refuse_different, row_of
-from raybo.study.study import Study, load, searcher_of
+from raybo.study.study import Study, load
 
 NOTHING: Any = object()  # no value: None may be one
 
@@ -53,7 +55,7 @@ class Known:
 
 
 def known_of(entries: Sequence[Any], space: Space, goals: Goals = ONE) -> list[Known]:
-    """What a user gives as `enqueue`: configurations, pairs of a configuration and a value, or dicts that hold both.
+    """Read `enqueue`: configurations, pairs of a configuration and a value, or dicts that hold both.
 
     Raises:
         SpaceError: an entry is none of these, or its configuration does not fit the space.
@@ -224,19 +226,19 @@ def enter(journal: Journal, searcher: Searcher, known: Sequence[Known]) -> list[
     for entry in known:
         origin = Origin.ENQUEUED if entry.value is None else Origin.ADDED
         asked = searcher.known(entry.config, origin, entry.source)
-        data = None if entry.value is None else told(entry.value, len(searcher.trials), searcher.goals)
-        identity = _identity(space, entry.config, asked.data["tags"], _numbers(data, searcher.goals))
+        number = asked.trial
+        result = None if entry.value is None else Told(number, **told(entry.value, number, searcher.goals))
+        identity = _identity(space, entry.config, asked.tags, _numbers(result, searcher.goals))
         if there[identity]:
             there[identity] -= 1
             continue
-        asked = searcher.apply(asked)
-        events.append(asked)
-        if data is not None:
+        events.append(searcher.apply(asked))
+        if result is not None:
             if entry.context is not None and context is not None:
                 source = entry.source
-                whose = f"{source['from']}, trial {source['trial']}" if source else f"trial {asked.trial}"
-                data = {**data, **told_context(context, entry.context, whose)}
-            events.append(searcher.apply(Event(Kind.TOLD, asked.trial, data)))
+                whose = f"{source['from']}, trial {source['trial']}" if source else f"trial {number}"
+                result = replace(result, **told_context(context, entry.context, whose))
+            events.append(searcher.apply(result))
     journal.append(events)
     return events
 
@@ -257,7 +259,7 @@ def wanted(searcher: Searcher, row: Any) -> Event | None:
         )
     asked = searcher.known(space.accept(space.unpack(row)), Origin.ENQUEUED)
     there = (_identity_of(space, trial) for trial in _held(searcher.trials))
-    return None if _identity(space, space.unpack(row), asked.data["tags"]) in there else asked
+    return None if _identity(space, space.unpack(row), asked.tags) in there else asked
 
 
 def enqueue(path: Path | str, config: Mapping[str, Any], value: float | Mapping[str, Any] | None = None) -> str:
@@ -294,10 +296,10 @@ def _enqueue(
             raise JournalError(f"{path}: there is no study in it yet; `raybo tune ... --storage {path}` starts one")
         study = Study(description, opened.events)
         known = Known(study.space.accept(config_in(study.space)), value)
-        data = None if value is None else told(value, 0, study.goals, "enqueue: the value")
+        result = None if value is None else Told(0, **told(value, 0, study.goals, "enqueue: the value"))
         opened.begin(description)
-        if not enter(opened, searcher_of(description, study.space, study.context), [known]):
-            _refuse_repeated(study, known.config, _numbers(data, study.goals))
+        if not enter(opened, Searcher.of(study.description), [known]):
+            _refuse_repeated(study, known.config, _numbers(result, study.goals))
     return "Added; the study's next run " + ("starts with it" if value is None else "knows its result")
 
 
@@ -308,7 +310,7 @@ def _ask_for(
     name = Path(path).name
     if value is not None:
         raise JournalError(f"{name}: it is running, and takes configurations but no results; add this one once it ends")
-    requests.require_heard(path, "enqueue the configuration once the study has ended")
+    requests.require_listening(path, "enqueue the configuration once the study has ended")
     study = load(path)
     config = study.space.accept(config_in(study.space))
     _refuse_repeated(study, config)
@@ -375,8 +377,8 @@ def _number(text: str) -> float:
 
 
 def count_added(events: Sequence[Event]) -> int:
-    """How many trials of a journal are results from elsewhere, which no study has run."""
-    return sum(event.kind is Kind.ASKED and event.origin is Origin.ADDED for event in events)
+    """Return how many trials of a journal are results from elsewhere, which no study has run."""
+    return sum(isinstance(event, Asked) and event.origin is Origin.ADDED for event in events)
 
 
 def _held(trials: Sequence[Trial]) -> list[Trial]:
@@ -397,9 +399,9 @@ def _identity_of(space: Space, trial: Trial) -> tuple[Any, ...]:
     return _identity(space, trial.config, trial.tags, cast("tuple[float, ...]", numbers))
 
 
-def _numbers(data: Data | None, goals: Goals) -> tuple[float, ...]:
-    """What counts of a result."""
-    return () if data is None else tuple(Event(Kind.TOLD, 0, data).values(goals).values())
+def _numbers(result: Told | None, goals: Goals) -> tuple[float, ...]:
+    """Return what counts of a result."""
+    return () if result is None else tuple(result.values(goals).values())
 
 
 def _shared(template: Any, config: Any) -> Any:

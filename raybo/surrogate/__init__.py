@@ -1,12 +1,12 @@
 """The surrogate: an exact Gaussian process, what it assumes about f, and how its hyperparameters are found."""
 
 from raybo.surrogate.factor import cholesky
-from raybo.surrogate.fit import fit_map
+from raybo.surrogate.fit import fit_map, most_likely
 from raybo.surrogate.gp import GP
 from raybo.surrogate.gradient import GradientAt
-from raybo.surrogate.kernels import KERNELS, Kernel, KernelName
+from raybo.surrogate.kernels import KERNELS, Kernel, KernelName, StationaryKernel
 from raybo.surrogate.likelihood import Likelihood
-from raybo.surrogate.model import Hyperparameter, Model
+from raybo.surrogate.model import Model
 from raybo.surrogate.observations import Observations
 from raybo.surrogate.outputs import Clipped, Outputs, SignedLog, Standardised, Tamed, YeoJohnson
 from raybo.surrogate.paths import FunctionDraw, draw_function, joint_draws
@@ -15,16 +15,15 @@ from raybo.surrogate.presets import (
     noisy_model,
     random_grid_model,
     standard_model,
+    structured_model,
     success_model,
     turbo_model,
     uhe_model,
 )
-from raybo.surrogate.priors import Flat, Gamma, LogNormal, Normal, Prior
+from raybo.surrogate.priors import Flat, Gamma, Hyperparameter, LogNormal, Normal, Prior
 from raybo.surrogate.pseudo import pseudo_data
 from raybo.surrogate.sampling import Samples, sample_hmc, sample_slice
 from raybo.surrogate.structured import Structure, StructuredKernel
-from raybo.surrogate.structured_gp import StructuredGP
-from raybo.surrogate.structured_likelihood import StructuredLikelihood, fit_structured
 
 __all__ = [
     "GP",
@@ -47,24 +46,24 @@ __all__ = [
     "Samples",
     "SignedLog",
     "Standardised",
+    "StationaryKernel",
     "Structure",
-    "StructuredGP",
     "StructuredKernel",
-    "StructuredLikelihood",
     "Tamed",
     "YeoJohnson",
     "cholesky",
     "draw_function",
     "fit_map",
-    "fit_structured",
     "gibo_model",
     "joint_draws",
+    "most_likely",
     "noisy_model",
     "pseudo_data",
     "random_grid_model",
     "sample_hmc",
     "sample_slice",
     "standard_model",
+    "structured_model",
     "success_model",
     "turbo_model",
     "uhe_model",

@@ -18,7 +18,7 @@ JITTERS = (0.0, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # of the mean diagonal, tried in
 
 
 def cholesky(A: Array, jitters: Sequence[float] = JITTERS, scale: float | None = None) -> tuple[Array, float]:
-    """Lower Cholesky factor of a symmetric matrix, and what had to be added to its diagonal: 0 unless it failed.
+    """Return the lower Cholesky factor of a symmetric matrix, and what was added to its diagonal: 0 unless it failed.
 
     Args:
         A: (n, n).
@@ -43,21 +43,21 @@ def cholesky(A: Array, jitters: Sequence[float] = JITTERS, scale: float | None =
 
 
 def half_solve(L: Array, B: Array, *, transposed: bool = False, overwrite: bool = False) -> Array:  # (n, ...)
-    """L^-1 B, or L^-T B; `overwrite` allows B, Fortran-ordered, to be used up."""
+    """Return L^-1 B, or L^-T B; `overwrite` allows B, Fortran-ordered, to be used up."""
     if B.size == 0:
         return B
     return np.asarray(lapack.dtrtrs(L, B, lower=1, trans=int(transposed), overwrite_b=int(overwrite))[0])
 
 
 def solve(L: Array, B: Array) -> Array:  # (n, ...)
-    """(L L')^-1 B."""
+    """Return (L L')^-1 B."""
     if B.size == 0:
         return B
     return np.asarray(lapack.dpotrs(L, B, lower=1)[0])
 
 
 def grown(L: Array, R: Array, corner: Array, least: Array) -> Array | None:  # (n, n), (n, m), (m, m), (m,)
-    """The factor of a matrix with m more rows, in O(n^2 m); None where cancellation ate its digits.
+    """Return the factor of a matrix with m more rows, in O(n^2 m); None if cancellation ate its digits.
 
     Args:
         L: factor of the old matrix.

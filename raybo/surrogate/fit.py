@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from raybo.surrogate.likelihood import Likelihood
 from raybo.surrogate.model import Model
 from raybo.surrogate.observations import Observations
 
-IMPOSSIBLE = 1e10  # nats lost where the covariance cannot be factorised
+IMPOSSIBLE = 1e10  # nats lost if the covariance cannot be factorised
 FLAT = 1e-2  # nats for a factor of e in a hyperparameter: a slope below it is none
 TOLERANCE = 1e-3  # nats; a climb ends when a step gains less
 ITERATIONS = 100  # of L-BFGS-B from each start, at most
@@ -26,48 +25,31 @@ FITTED_POINTS = 500  # above this many the hyperparameters are those of a subset
 def fit_map(
     observations: Observations, model: Model, starts: Sequence[Array] = (), *, at_most: int = FITTED_POINTS
 ) -> Array:  # (p,)
-    """theta that maximises log likelihood plus log prior within the model's bounds.
+    """Return the theta that maximises log likelihood plus log prior within the model's bounds.
 
     Args:
         observations: at least one.
         model: kernel, mean, priors and ranges.
-        starts: values of theta to start from, the last fit's first; the model's own where there are none.
-        at_most: fit to a subset of so many points where there are more, see `Observations.thinned`.
+        starts: values of theta to start from, the last fit's first; the model's own if there are none.
+        at_most: fit to a subset of so many points if there are more, see `Observations.thinned`.
     Raises:
         NumericalError: the likelihood is not finite at any start.
     """
     d = observations.X.shape[1]
-    bounds, free = model.bounds(d), model.free(d)
-    likelihood = Likelihood(observations.thinned(at_most), model)
     points = starts or [model.start(d)]
-    if not free.any():
+    if not model.free(d).any():
+        bounds = model.bounds(d)
         return np.clip(points[0], bounds[:, 0], bounds[:, 1])
-    return climbed(likelihood, points, bounds, free)[0]
+    return most_likely(Likelihood(observations.thinned(at_most), model), points)[0]
 
 
-class HasPosterior(Protocol):
-    """The log posterior of hyperparameters theta given n observations."""
+def most_likely(likelihood: Likelihood, starts: Sequence[Array]) -> tuple[Array, float]:  # (p,)
+    """Return the highest of the local maxima of the log posterior above the starts, and its value there.
 
-    @property
-    def n(self) -> int:
-        """How many observations."""
-        ...
-
-    def log_posterior(self, theta: Array) -> tuple[float, Array]:  # (p,)
-        """Its value at theta, and its gradient."""
-        ...
-
-
-def climbed(
-    likelihood: HasPosterior, starts: Sequence[Array], bounds: Array, free: NDArray[np.bool_]
-) -> tuple[Array, float]:  # (p,)
-    """The highest of the local maxima above the starts, and the log posterior there.
-
-    Args:
-        bounds: (p, 2). free: (p,), which entries of theta are fitted.
     Raises:
         NumericalError: the likelihood is not finite at any start.
     """
+    bounds, free = likelihood.model.bounds(likelihood.d), likelihood.model.free(likelihood.d)
     points = [np.clip(start, bounds[:, 0], bounds[:, 1]) for start in starts]
     ends = [_climb(likelihood, point, bounds, free) for point in points]
     best, highest = max(ends, key=lambda end: end[1])
@@ -76,8 +58,8 @@ def climbed(
     return best, highest
 
 
-def _climb(likelihood: HasPosterior, start: Array, bounds: Array, free: NDArray[np.bool_]) -> tuple[Array, float]:
-    """The local maximum above a start, and the log posterior there."""
+def _climb(likelihood: Likelihood, start: Array, bounds: Array, free: NDArray[np.bool_]) -> tuple[Array, float]:
+    """Return the local maximum above a start, and the log posterior there."""
     ascent = _Ascent(likelihood, start.copy(), free)
     found = minimize(
         ascent,
@@ -96,7 +78,7 @@ def _climb(likelihood: HasPosterior, start: Array, bounds: Array, free: NDArray[
 class _Ascent:
     """What is minimised, and when it is enough."""
 
-    def __init__(self, likelihood: HasPosterior, theta: Array, free: NDArray[np.bool_]) -> None:
+    def __init__(self, likelihood: Likelihood, theta: Array, free: NDArray[np.bool_]) -> None:
         self.likelihood, self.theta, self.free, self.lowest = likelihood, theta, free, math.inf
 
     def __call__(self, u: Array) -> tuple[float, Array]:
@@ -107,7 +89,7 @@ class _Ascent:
         return -value, -gradient[self.free]
 
     def stop_when_flat(self, intermediate_result: OptimizeResult) -> None:
-        """Called after every step; the minimiser's own test is relative to the value, which has no natural zero."""
+        """Stop after a step that gained little; the minimiser's own test is relative to the value."""
         gained = self.lowest - intermediate_result.fun
         self.lowest = intermediate_result.fun
         if gained < TOLERANCE:

@@ -1,9 +1,10 @@
 """Exact GP posterior under given hyperparameters.
 
     A = K + diag((noise + added) / counts)     L = chol(A)     alpha = A^-1 (y - m)     m the prior mean
-    mean(x) = m + k(x, X) alpha      var(x) = outputscale - |L^-1 k(X, x)|^2      (of f, without noise)
+    mean(x) = m + k(x, X) alpha      var(x) = k(x, x) - |L^-1 k(X, x)|^2      (of f, without noise)
 
-Rasmussen, Williams (2006), algorithm 2.1. Gradients in x follow from dk/dx = 2 outputscale slope(q) (x - x') / l^2.
+Rasmussen, Williams (2006), algorithm 2.1. Gradients in x:
+    dmean/dx = dk(x, X)/dx alpha      dvar/dx = dk(x, x)/dx - 2 dk(x, X)/dx A^-1 k(X, x)
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 
 from raybo.surrogate.blocks import FOR_SOLVES, blocks
 from raybo.surrogate.factor import cholesky, grown, half_solve, solve
-from raybo.surrogate.kernels import Array, Kernel
+from raybo.surrogate.kernels import Array, Kernel, StationaryKernel
 from raybo.surrogate.model import Model
 from raybo.surrogate.observations import Observations
 
@@ -51,8 +52,8 @@ class GP:
             observations: also none; then this is the prior.
             model: what is assumed of f.
             theta: (p,), logs of its hyperparameters.
-            earlier: a GP whose factor is used again as far as its first points are the same, under the same theta, if
-                these are at least half of all; the result is the same up to rounding.
+            earlier: a GP whose factor is used again as far as its first points are these, under an equal theta, if
+                these are at least half of all; the result differs by rounding alone.
         Raises:
             NumericalError: the covariance cannot be factorised, with all the jitter of `factor.JITTERS`.
         """
@@ -61,9 +62,10 @@ class GP:
             if L is not None:
                 return cls._with(observations, model, theta, earlier.kernel, earlier.jitter, L)
         kernel = model.kernel_at(theta, observations.categorical)
-        A = kernel.matrix(observations.X, observations.X)
+        W = kernel.inner(observations.X)
+        A = kernel.matrix(W, W)
         # the diagonal is exact, whatever the rounding of distances
-        A.flat[:: len(A) + 1] = kernel.outputscale + observations.noise(math.exp(theta[-1]))
+        A.flat[:: len(A) + 1] = kernel.diagonal(W) + observations.noise(math.exp(theta[-1]))
         L, jitter = cholesky(A)
         return cls._with(observations, model, theta, kernel, jitter, L)
 
@@ -98,15 +100,26 @@ class GP:
         """Number of axes."""
         return len(self.observations.categorical)
 
+    @cached_property
+    def W(self) -> Array:  # (n, d)
+        """Their inner points, between which the kernel is computed."""
+        return self.kernel.inner(self.X)
+
+    @property
+    def stationary(self) -> StationaryKernel:
+        """The kernel, if it is known to be stationary."""
+        assert isinstance(self.kernel, StationaryKernel)
+        return self.kernel
+
     @property
     def lengthscale(self) -> Array:  # (d,)
-        """Length-scales, in sides of the cube."""
-        return self.kernel.lengthscale
+        """Length-scales of a stationary kernel, in sides of the cube."""
+        return self.stationary.lengthscale
 
     @property
     def outputscale(self) -> float:
-        """Prior variance of f."""
-        return self.kernel.outputscale
+        """Prior variance of f under a stationary kernel."""
+        return self.stationary.outputscale
 
     @property
     def noise_variance(self) -> float:
@@ -120,48 +133,52 @@ class GP:
         return float(np.log(np.diagonal(self.L)).sum() - 0.5 * np.log(noise).sum())
 
     def mean(self, X: Array) -> Array:  # (m, d) -> (m,)
-        """Mean of f at the rows of X, without the solves that a variance takes."""
-        mean = np.empty(len(X))
+        """Return the mean of f at the rows of X, without the solves that a variance takes."""
+        V, mean = self.kernel.inner(X), np.empty(len(X))
         for rows in blocks(len(X), self.n, FOR_SOLVES):
-            mean[rows] = self.prior_mean + self.kernel.matrix(X[rows], self.X) @ self.alpha
+            mean[rows] = self.prior_mean + self.kernel.matrix(V[rows], self.W) @ self.alpha
         return mean
 
     def posterior(self, X: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m,)
-        """Mean and variance of f at the rows of X."""
-        mean, var = np.empty(len(X)), np.empty(len(X))
+        """Return mean and variance of f at the rows of X."""
+        V = self.kernel.inner(X)
+        mean, var = np.empty(len(X)), self.kernel.diagonal(V)
         for rows in blocks(len(X), self.n, FOR_SOLVES):
-            K = self.kernel.matrix(X[rows], self.X)
+            K = self.kernel.matrix(V[rows], self.W)
             mean[rows] = self.prior_mean + K @ self.alpha
-            V = half_solve(self.L, K.T, overwrite=True)  # K.T is Fortran-ordered: nothing is copied
-            var[rows] = self.outputscale - np.einsum("nm,nm->m", V, V)
+            half = half_solve(self.L, K.T, overwrite=True)  # K.T is Fortran-ordered: nothing is copied
+            var[rows] -= np.einsum("nm,nm->m", half, half)
         return mean, np.maximum(var, 0.0, out=var)
 
     def posterior_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:  # (m,), (m,), (m, d), (m, d)
-        """Mean and variance of f at the rows of X, and their gradients in x; zero along categorical axes."""
-        mean, var = np.empty(len(X)), np.empty(len(X))
-        dmean, dvar = np.empty(X.shape), np.empty(X.shape)
+        """Return mean and variance of f at the rows of X, and their gradients in x; zero along categorical axes."""
+        kernel, V = self.kernel, self.kernel.inner(X)
+        mean, var = np.empty(len(X)), kernel.diagonal(V)
+        dmean, dvar = np.empty(X.shape), kernel.diagonal_gradient(V)
         for rows in blocks(len(X), self.n, FOR_SOLVES):
-            K, slope = self.kernel.matrix_and_slope(X[rows], self.X)
+            K, gradients = kernel.matrix_and_gradients(V[rows], self.W)
             mean[rows] = self.prior_mean + K @ self.alpha
-            V = half_solve(self.L, K.T, overwrite=True)
-            var[rows] = self.outputscale - np.einsum("nm,nm->m", V, V)
-            B = half_solve(self.L, V, transposed=True, overwrite=True)  # A^-1 k
-            dmean[rows] = self.kernel.contract(X[rows], self.X, slope * self.alpha)
-            dvar[rows] = -2.0 * self.kernel.contract(X[rows], self.X, slope * B.T)
+            half = half_solve(self.L, K.T, overwrite=True)
+            var[rows] -= np.einsum("nm,nm->m", half, half)
+            B = half_solve(self.L, half, transposed=True, overwrite=True)  # A^-1 k
+            dmean[rows] = gradients.contract(self.alpha)
+            dvar[rows] -= 2.0 * gradients.contract(B.T)
+        dmean, dvar = kernel.chained(X, dmean, dvar)
         return mean, np.maximum(var, 0.0, out=var), dmean, dvar
 
     def joint(self, X: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m, m)
-        """Mean and covariance of f at the rows of X."""
-        K = self.kernel.matrix(X, self.X)
+        """Return mean and covariance of f at the rows of X."""
+        V = self.kernel.inner(X)
+        K = self.kernel.matrix(V, self.W)
         mean = self.prior_mean + K @ self.alpha
-        V = half_solve(self.L, K.T, overwrite=True)
-        cov = self.kernel.matrix(X, X) - V.T @ V
+        half = half_solve(self.L, K.T, overwrite=True)
+        cov = self.kernel.matrix(V, V) - half.T @ half
         return mean, 0.5 * (cov + cov.T)
 
     def believing(self, X: Array) -> GP:  # (m, d)
-        """Conditioned on pending points at their posterior mean: the mean stays, the variance shrinks around them.
+        """Condition on pending points at their posterior mean: the mean stays, the variance shrinks around them.
 
-        The factor is grown in O(n^2 m), or made anew where growing it was inaccurate (see `factor.grown`). Points that
+        The factor is grown in O(n^2 m), or made anew if growing it was inaccurate (see `factor.grown`). Points that
         repeat others are not merged with them.
 
         Source: Desautels, Krause, Burdick (2014), "Parallelizing Exploration-Exploitation Tradeoffs in Gaussian
@@ -169,7 +186,9 @@ class GP:
         """
         if len(X) == 0:
             return self
-        y = self.prior_mean + self.kernel.matrix(X, self.X) @ self.alpha
+        if self.model.structure is not None:  # made anew: it is of few points, and grown the last digits would differ
+            return GP.of(self.observations.with_more(X, self.mean(X)), self.model, self.theta)
+        y = self.prior_mean + self.kernel.matrix(self.kernel.inner(X), self.W) @ self.alpha
         more = self.observations.with_more(X, y)
         L = self._grown_factor(more, self.n)
         if L is None:
@@ -178,16 +197,16 @@ class GP:
         return GP(self.model, self.theta, more, self.kernel, self.prior_mean, self.jitter, L, alpha)
 
     def _grown_factor(self, observations: Observations, kept: int) -> Array | None:
-        """The factor for observations of which the first `kept` are this one's; None where that is inaccurate."""
-        old, new = observations.X[:kept], observations.X[kept:]
+        """Return the factor for observations of which the first `kept` are this one's; None if that is inaccurate."""
+        old, new = self.W[:kept], self.kernel.inner(observations.X[kept:])
         noise = observations.noise(self.noise_variance)[kept:] + self.jitter
         corner = self.kernel.matrix(new, new)
-        corner.flat[:: len(new) + 1] = self.outputscale + noise
+        corner.flat[:: len(new) + 1] = self.kernel.diagonal(new) + noise
         L = np.asfortranarray(self.L[:kept, :kept])
         return grown(L, self.kernel.matrix(old, new), corner, noise)
 
     def _factor_for(self, observations: Observations, model: Model, theta: Array) -> Array | None:
-        """The factor for other observations by way of this one's; None where too few points are the same."""
+        """Return the factor for other observations by way of this one's; None if too few points are equal."""
         if self.model != model or self.d != len(observations.categorical) or not np.array_equal(self.theta, theta):
             return None
         mine, n = self.observations, min(self.n, len(observations.X))

@@ -43,17 +43,17 @@ class GradientAt:
 
     @classmethod
     def of(cls, gp: GP, x: Array) -> GradientAt:  # (d,)
-        """The gradient at x; O(n^2 d)."""
-        slope = gp.kernel.matrix_and_slope(x[None, :], gp.X)[1][0]
-        V = half_solve(gp.L, slope[:, None] * (2.0 * gp.kernel.metric * (x - gp.X)))
+        """Return the gradient at x; O(n^2 d)."""
+        slope = gp.stationary.matrix_and_slope(x[None, :], gp.X)[1][0]
+        V = half_solve(gp.L, slope[:, None] * (2.0 * gp.stationary.metric * (x - gp.X)))
         return cls(gp, x, V, half_solve(gp.L, V, transposed=True))
 
     @cached_property
     def mean(self) -> Array:  # (d,)
         """Its mean, standardised values per side of the cube."""
         x = self.x[None, :]
-        slope = self.gp.kernel.matrix_and_slope(x, self.gp.X)[1]
-        return np.asarray(self.gp.kernel.contract(x, self.gp.X, slope * self.gp.alpha)[0])
+        slope = self.gp.stationary.matrix_and_slope(x, self.gp.X)[1]
+        return np.asarray(self.gp.stationary.contract(x, self.gp.X, slope * self.gp.alpha)[0])
 
     @cached_property
     def cov(self) -> Array:  # (d, d)
@@ -67,21 +67,21 @@ class GradientAt:
 
     @property
     def _prior_variances(self) -> Array:  # (d,)
-        return np.asarray(-2.0 * self.gp.kernel.slope_at_zero * self.gp.kernel.metric)
+        return np.asarray(-2.0 * self.gp.stationary.slope_at_zero * self.gp.stationary.metric)
 
     def covariances(self, Z: Array) -> tuple[Array, Array]:  # (m, d) -> (m, d), (m,)
-        """Covariance c(z) of g with f at each row of Z, and the variance of f there."""
-        K, _ = self.gp.kernel.matrix_and_slope(Z, self.gp.X)
+        """Return the covariance c(z) of g with f at each row of Z, and the variance of f there."""
+        K, _ = self.gp.stationary.matrix_and_slope(Z, self.gp.X)
         _, slope = self._near(Z)
         c, var, _ = self._from(Z, K, slope)
         return c, var
 
     def value_and_gradient(self, Z: Array, function: OfCovariances) -> tuple[Array, Array]:  # (m, d) -> (m,), (m, d)
-        """A function of c(z) and of the variance of f at z, and its gradient in z; O(m n (n + d)).
+        """Return a function of c(z) and of the variance of f at z, and its gradient in z; O(m n (n + d)).
 
         The Jacobian of c, m d^2 numbers from m n d^2 operations, is never made: only its product with dF/dc is needed.
         """
-        gp, kernel = self.gp, self.gp.kernel
+        gp, kernel = self.gp, self.gp.stationary
         K, slope = kernel.matrix_and_slope(Z, gp.X)
         q, slope_near = self._near(Z)
         c, var, V = self._from(Z, K, slope_near)
@@ -96,13 +96,13 @@ class GradientAt:
         return value, gradient
 
     def _near(self, Z: Array) -> tuple[Array, Array]:  # (m,), (m,)
-        """Squared scaled distances of x to the rows of Z, and the kernel's slopes there."""
-        q = self.gp.kernel.squared_distances(self.x[None, :], Z)
-        return q[0], self.gp.outputscale * profile_and_slope(self.gp.kernel.name, q)[1][0]
+        """Return squared scaled distances of x to the rows of Z, and the kernel's slopes there."""
+        q = self.gp.stationary.squared_distances(self.x[None, :], Z)
+        return q[0], self.gp.outputscale * profile_and_slope(self.gp.stationary.name, q)[1][0]
 
     def _from(self, Z: Array, K: Array, slope_near: Array) -> tuple[Array, Array, Array]:  # (m, d), (m,), (n, m)
-        """c, the variance, and L^-1 k(X, Z); K (m, n), k(Z, X), is used up."""
+        """Return c, the variance, and L^-1 k(X, Z); K (m, n), k(Z, X), is used up."""
         gp = self.gp
-        c = 2.0 * gp.kernel.metric * (self.x - Z) * slope_near[:, None] - K @ self.B
+        c = 2.0 * gp.stationary.metric * (self.x - Z) * slope_near[:, None] - K @ self.B
         V = half_solve(gp.L, K.T, overwrite=True)
         return c, np.maximum(gp.outputscale - np.einsum("nm,nm->m", V, V), 0.0), V

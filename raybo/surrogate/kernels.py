@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ SHORT = 1e-3  # axes with shorter length-scales are differenced directly; see `s
 
 
 def profile(kernel: KernelName, q: Array) -> Array:
-    """The kernel at squared scaled distance q, with unit outputscale."""
+    """Return the kernel at squared scaled distance q, with unit outputscale."""
     if kernel == "rbf":
         return np.exp(-0.5 * q)
     s = np.sqrt((3.0 if kernel == "matern32" else 5.0) * q)
@@ -43,7 +43,7 @@ def profile(kernel: KernelName, q: Array) -> Array:
 
 
 def profile_and_slope(kernel: KernelName, q: Array) -> tuple[Array, Array]:
-    """The kernel and its derivative with respect to q."""
+    """Return the kernel and its derivative with respect to q."""
     k, slope = np.empty_like(q), np.empty_like(q)
     evaluate(kernel, q.copy(), k, slope)
     return k, slope
@@ -75,7 +75,7 @@ def evaluate(kernel: KernelName, q: Array, k: Array, slope: Array) -> None:
 
 
 def curvature(kernel: KernelName, q: Array) -> Array:
-    """The second derivative of the kernel with respect to q; Matern-3/2's is infinite at 0, and 0 is given there.
+    """Return the second derivative of the kernel in q; Matern-3/2's is infinite at 0, and 0 is given there.
 
     It only ever multiplies products of differences, which vanish faster.
     """
@@ -88,7 +88,7 @@ def curvature(kernel: KernelName, q: Array) -> Array:
 
 
 def squared_distances(A: Array, B: Array, lengthscale: Array, categorical: Sequence[bool]) -> Array:  # (m, n)
-    """q between the rows of A (m, d) and of B (n, d), points of the unit cube.
+    """Return q between the rows of A (m, d) and of B (n, d), points of the unit cube.
 
     Continuous axes go through |a|^2 + |b|^2 - 2 a'b, one matrix product, whose error is a few 1e-16 of
     d / (2 lengthscale)^2, below 1e-10 for each axis that is not SHORT; the others are differenced directly.
@@ -110,9 +110,53 @@ def squared_distances(A: Array, B: Array, lengthscale: Array, categorical: Seque
     return q
 
 
+class Gradients(Protocol):
+    """The gradients of a kernel between m points and n others, in the former."""
+
+    def contract(self, weights: Array) -> Array:  # (m, n) or (n,) -> (m, d)
+        """Return sum_n weights_n dk(v, w_n)/dv; 0 along categorical axes."""
+        ...
+
+
+class Kernel(Protocol):
+    """A covariance function with its hyperparameters.
+
+    All but `inner` and `chained` take inner points: those of the cube, bent by a kernel that bends axes.
+    """
+
+    @property
+    def categorical(self) -> tuple[bool, ...]:
+        """Per axis, true if only equality of coordinates counts."""
+        ...
+
+    def inner(self, X: Array) -> Array:  # (m, d)
+        """Return the inner points of points of the cube."""
+        ...
+
+    def chained(self, X: Array, *gradients: Array) -> tuple[Array, ...]:  # (m, d) each
+        """Return gradients in x, at points of the cube, from those in their inner points, by the chain rule."""
+        ...
+
+    def matrix(self, V: Array, W: Array) -> Array:  # (m, d), (n, d) -> (m, n)
+        """Return k between the rows of V and of W."""
+        ...
+
+    def matrix_and_gradients(self, V: Array, W: Array) -> tuple[Array, Gradients]:  # (m, d), (n, d) -> (m, n)
+        """Return k between the rows of V and of W, and its gradients in the former."""
+        ...
+
+    def diagonal(self, V: Array) -> Array:  # (m, d) -> (m,)
+        """Return k(v, v) for each row of V."""
+        ...
+
+    def diagonal_gradient(self, V: Array) -> Array:  # (m, d)
+        """Return the gradient of k(v, v) for each row of V."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
-class Kernel:
-    """k(x, x') with its hyperparameters.
+class StationaryKernel:
+    """A stationary kernel k(x, x') with its hyperparameters.
 
     Attributes:
         name: of the profile.
@@ -136,7 +180,7 @@ class Kernel:
         return -self.outputscale * {"rbf": 0.5, "matern32": 1.5, "matern52": 5.0 / 6.0}[self.name]
 
     def matrix(self, A: Array, B: Array) -> Array:  # (m, n)
-        """k between the rows of A (m, d) and of B (n, d)."""
+        """Return k between the rows of A (m, d) and of B (n, d)."""
         if len(A) <= block_rows(len(B)):
             K = profile(self.name, self.squared_distances(A, B))
             K *= self.outputscale
@@ -147,16 +191,55 @@ class Kernel:
         return K
 
     def matrix_and_slope(self, A: Array, B: Array) -> tuple[Array, Array]:  # (m, n), (m, n)
-        """k, and outputscale times the profile's slope, between the rows of A and of B."""
+        """Return k, and outputscale times the profile's slope, between the rows of A and of B."""
         k, slope = profile_and_slope(self.name, self.squared_distances(A, B))
         k *= self.outputscale
         slope *= self.outputscale
         return k, slope
 
+    def inner(self, X: Array) -> Array:  # (m, d)
+        """Return the points as they are."""
+        return X
+
+    def chained(self, X: Array, *gradients: Array) -> tuple[Array, ...]:  # (m, d) each
+        """Return the gradients as they are."""
+        return gradients
+
+    def diagonal(self, X: Array) -> Array:  # (m, d) -> (m,)
+        """Return k(x, x), the outputscale, for each row of X."""
+        return np.full(len(X), self.outputscale)
+
+    def diagonal_gradient(self, X: Array) -> Array:  # (m, d)
+        """Return the gradient of k(x, x), which is zero."""
+        return np.zeros(X.shape)
+
+    def matrix_and_gradients(self, A: Array, B: Array) -> tuple[Array, Gradients]:  # (m, d), (n, d) -> (m, n)
+        """Return k between the rows of A and of B, and its gradients in the former."""
+        K, slope = self.matrix_and_slope(A, B)
+        return K, StationaryGradients(self, A, B, slope)
+
     def squared_distances(self, A: Array, B: Array) -> Array:  # (m, n)
-        """q between the rows of A (m, d) and of B (n, d)."""
+        """Return q between the rows of A (m, d) and of B (n, d)."""
         return squared_distances(A, B, self.lengthscale, self.categorical)
 
     def contract(self, A: Array, B: Array, weights: Array) -> Array:  # (m, d), (n, d), (m, n) -> (m, d)
-        """2 metric_j sum_n weights (a_j - b_j): with weights slope * c, the gradient in a of sum_n c_n k(a, b_n)."""
+        """Return 2 metric_j sum_n weights (a_j - b_j): with weights slope * c, d/da of sum_n c_n k(a, b_n)."""
         return np.asarray(2.0 * self.metric * (A * weights.sum(axis=1)[:, None] - weights @ B))
+
+
+@dataclass(frozen=True, eq=False)
+class StationaryGradients:
+    """The gradients of a stationary kernel between points A (m, d) and B (n, d).
+
+    Attributes:
+        slope: (m, n), outputscale times the profile's slope.
+    """
+
+    kernel: StationaryKernel
+    A: Array
+    B: Array
+    slope: Array
+
+    def contract(self, weights: Array) -> Array:  # (m, n) or (n,) -> (m, d)
+        """Return sum_n weights_n dk(a, b_n)/da; 0 along categorical axes."""
+        return self.kernel.contract(self.A, self.B, self.slope * weights)

@@ -1,47 +1,24 @@
 """What is assumed about the objective: a kernel, a mean, and a prior and a range for each hyperparameter.
 
-theta holds the logs of the hyperparameters: d length-scales (or one that all axes share), the outputscale, the noise
-variance. A hyperparameter with a fixed value is not fitted.
+theta holds the logs of the hyperparameters: d length-scales (or one that all axes share), the outputscale, those of a
+structure's further parts if the kernel has one, and the noise variance. A hyperparameter with a fixed value is not
+fitted.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raybo.common.errors import MethodError
-from raybo.surrogate.kernels import Array, Kernel, KernelName
-from raybo.surrogate.priors import Flat, Prior
-
-Values: TypeAlias = float | tuple[float, ...]  # one for all length-scales, or one each
-
-
-@dataclass(frozen=True)
-class Hyperparameter:
-    """A prior, a range, a value to start from; `fixed` where it is not fitted.
-
-    All positive, and on the hyperparameter's own scale; of length-scales, one for all axes or one each.
-
-    Raises:
-        MethodError: a value that is not positive, or an empty range.
-    """
-
-    prior: Prior = field(default_factory=Flat)
-    low: Values = 1e-3
-    high: Values = 1e3
-    start: Values = 1.0
-    fixed: Values | None = None
-
-    def __post_init__(self) -> None:
-        given = [self.low, self.high, self.start] + ([] if self.fixed is None else [self.fixed])
-        if not all(np.all(np.isfinite(v)) and np.all(np.asarray(v) > 0.0) for v in given):
-            raise MethodError(f"hyperparameters and their ranges must be positive and finite, got {self}")
-        if not np.all(np.asarray(self.low) <= np.asarray(self.high)):
-            raise MethodError(f"a hyperparameter's low must not be above its high, got {self}")
+from raybo.surrogate.kernels import Array, Kernel, KernelName, StationaryKernel
+from raybo.surrogate.priors import Hyperparameter, LogNormal, Values
+from raybo.surrogate.structured import Structure
 
 
 @dataclass(frozen=True)
@@ -51,9 +28,10 @@ class Model:
     Attributes:
         kernel: name of the profile.
         lengthscale, outputscale, noise_variance: what is assumed of each; variances are of standardised values.
-        shared_lengthscale: one length-scale for all axes.
+        shared_lengthscale: one length-scale for all axes; not with a structure.
         mean: "zero", or "constant", which is estimated by generalised least squares under the same theta,
             1'A^-1 y / 1'A^-1 1, and then taken as known.
+        structure: what the kernel has beside the stationary one; None for a stationary kernel.
     """
 
     kernel: KernelName = "matern52"
@@ -62,62 +40,87 @@ class Model:
     noise_variance: Hyperparameter = field(default_factory=lambda: Hyperparameter(low=1e-6, high=1.0, start=1e-3))
     shared_lengthscale: bool = False
     mean: Literal["zero", "constant"] = "zero"
+    structure: Structure | None = None
 
     def lengthscales(self, d: int) -> int:
-        """How many entries of theta are length-scales."""
+        """Return how many entries of theta are length-scales."""
         return 1 if self.shared_lengthscale else d
 
     def size(self, d: int) -> int:
-        """How many entries theta has."""
-        return self.lengthscales(d) + 2
+        """Return how many entries theta has."""
+        return int(self.parts(d)[-1][0].stop)
+
+    def parts(self, d: int) -> tuple[tuple[slice, Hyperparameter], ...]:
+        """Return what is assumed of which entries of theta, in their order."""
+        if self.structure is not None:
+            each = self.structure.hyperparameters(self.lengthscale, self.outputscale, self.noise_variance)
+            return tuple((slice(i, i + 1), part) for i, part in enumerate(each))
+        k = self.lengthscales(d)
+        return (
+            (slice(0, k), self.lengthscale),
+            (slice(k, k + 1), self.outputscale),
+            (slice(k + 1, k + 2), self.noise_variance),
+        )
 
     def start(self, d: int) -> Array:  # (p,)
-        """theta to start from where nothing is known, within the bounds."""
-        bounds = self.bounds(d)
-        start = self._logs(d, *(p.start for p in (self.lengthscale, self.outputscale, self.noise_variance)))
-        return np.clip(start, bounds[:, 0], bounds[:, 1])
+        """Return the theta to start from if nothing is known, within the bounds."""
+        low, high = self.bounds(d).T
+        return np.clip(_logs(self.parts(d), lambda part: part.start), low, high)
 
     def bounds(self, d: int) -> Array:  # (p, 2)
-        """The range of each entry of theta; both ends are the value where it is fixed."""
-        parts = (self.lengthscale, self.outputscale, self.noise_variance)
-        low = self._logs(d, *(p.low if p.fixed is None else p.fixed for p in parts))
-        high = self._logs(d, *(p.high if p.fixed is None else p.fixed for p in parts))
+        """Return the range of each entry of theta; both ends are the value of one that is fixed."""
+        parts = self.parts(d)
+        low = _logs(parts, lambda part: part.low if part.fixed is None else part.fixed)
+        high = _logs(parts, lambda part: part.high if part.fixed is None else part.fixed)
         return np.stack([low, high], axis=1)
 
     def free(self, d: int) -> NDArray[np.bool_]:  # (p,)
-        """Which entries of theta are fitted."""
+        """Return which entries of theta are fitted."""
         bounds = self.bounds(d)
         return np.asarray(bounds[:, 0] < bounds[:, 1])
 
     def log_prior(self, theta: Array) -> tuple[float, Array]:
-        """Log prior density of theta, up to a constant, and its gradient; fixed entries add nothing."""
+        """Return the log prior density of theta, up to a constant, and its gradient; fixed entries add nothing."""
+        if self.structure is not None:
+            medians, sds = self._log_normals
+            z = (theta - medians) / sds
+            return -0.5 * float(z @ z), -z / sds
         value, gradient = 0.0, np.zeros_like(theta)
-        k = len(theta) - 2
-        for where, part in (
-            (slice(0, k), self.lengthscale),
-            (slice(k, k + 1), self.outputscale),
-            (slice(k + 1, k + 2), self.noise_variance),
-        ):
+        for where, part in self.parts(len(theta) - 2):
             if part.fixed is None:
                 density, gradient[where] = part.prior.log_density(theta[where])
                 value += float(density.sum())
         return value, gradient
 
-    def expand(self, theta: Array, d: int) -> tuple[Array, float, float]:
-        """Length-scales (d,), outputscale and noise variance of theta."""
-        k = len(theta) - 2
-        lengthscale = np.exp(theta[:k])
-        if k != d:
-            lengthscale = np.full(d, lengthscale[0])
-        return lengthscale, math.exp(theta[k]), math.exp(theta[k + 1])
-
     def kernel_at(self, theta: Array, categorical: tuple[bool, ...]) -> Kernel:
-        """The kernel with the hyperparameters of theta."""
-        lengthscale, outputscale, _ = self.expand(theta, len(categorical))
-        return Kernel(self.kernel, lengthscale, outputscale, categorical)
+        """Return the kernel with the hyperparameters of theta."""
+        if self.structure is not None:
+            return self.structure.kernel(self.kernel, theta)
+        return self.stationary_at(theta, categorical)
 
-    def _logs(self, d: int, lengthscale: Values, outputscale: Values, noise_variance: Values) -> Array:  # (p,)
-        k = self.lengthscales(d)
-        values = np.empty(k + 2)
-        values[:k], values[k], values[k + 1] = lengthscale, outputscale, noise_variance
-        return np.log(values)
+    def stationary_at(self, theta: Array, categorical: tuple[bool, ...]) -> StationaryKernel:
+        """Return the kernel of a model without a structure, with the hyperparameters of theta."""
+        assert self.structure is None
+        lengthscale = np.exp(theta[:-2])
+        if len(lengthscale) != len(categorical):
+            lengthscale = np.full(len(categorical), lengthscale[0])
+        return StationaryKernel(self.kernel, lengthscale, math.exp(theta[-2]), categorical)
+
+    @cached_property
+    def _log_normals(self) -> tuple[Array, Array]:  # (p,), (p,)
+        """Log medians and standard deviations of a structure's priors, all of which are log-normal."""
+        assert self.structure is not None
+        priors = []
+        for _, part in self.parts(self.structure.d):
+            prior = LogNormal(0.0, math.inf) if part.fixed is not None else part.prior  # flat, and so nothing
+            assert isinstance(prior, LogNormal)
+            priors.append((prior.log_median, prior.log_sd))
+        medians, sds = np.array(priors).T
+        return medians, sds
+
+
+def _logs(parts: Sequence[tuple[slice, Hyperparameter]], value: Callable[[Hyperparameter], Values]) -> Array:  # (p,)
+    theta = np.empty(parts[-1][0].stop)
+    for where, part in parts:
+        theta[where] = value(part)
+    return np.log(theta)

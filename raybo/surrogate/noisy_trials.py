@@ -2,7 +2,7 @@
 
 The model is a Gaussian process (Matern-5/2, the most likely hyperparameters, values made normal by a power, none
 clipped) that takes values to be as noisy as they look, whatever method ran the study. Failed and pending trials have no
-part in it, and a context is noise to it; where one is declared, `raybo.context` says what to expect over it.
+part in it, and a context is noise to it; if one is declared, `raybo.context` says what to expect over it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Expectation:
 
     @classmethod
     def of(cls, X: Array, y: Array, categorical: tuple[bool, ...]) -> Expectation | None:
-        """Of points (n, d) with maximised values (n,); None where these are few or equal, or cannot be factorised."""
+        """Return the model of points (n, d) with maximised values (n,); None if they are few or equal."""
         if len(y) < LEAST_TRIALS or float(np.ptp(0.5 * y)) == 0.0:
             return None
         outputs = Tamed.of(y, clip=None)
@@ -56,7 +56,7 @@ class Expectation:
         return cls(gp, outputs, 2.0 * least - most, 2.0 * most - least)
 
     def at(self, X: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m,)
-        """Mean and standard deviation of f, without noise, at the rows of X, in the values' units."""
+        """Return mean and standard deviation of f, without noise, at the rows of X, in the values' units."""
         halves = 0.5 * self._values(X)  # differences of the largest floats are not finite
         mean = np.clip(halves @ _weights(), -0.5 * LARGEST, 0.5 * LARGEST)
         away = halves - mean[:, None]
@@ -64,7 +64,7 @@ class Expectation:
         return 2.0 * mean, 2.0 * power * np.sqrt(np.maximum(np.square(away / power[:, None]) @ _weights(), 0.0))
 
     def gain(self, X: Array, best: float) -> Array:  # (m, d) -> (m,)
-        """By how much f is expected to be above a value, in the values' units, never below 0."""
+        """Return by how much f is expected to be above a value, in the values' units, never below 0."""
         halves = np.maximum(0.5 * self._values(X) - 0.5 * best, 0.0) @ _weights()
         return np.asarray(2.0 * np.minimum(halves, 0.5 * LARGEST))
 

@@ -24,7 +24,7 @@ class Observations:
         scatter: (n,), the squared deviations of those values from it, summed.
         categorical: per axis, whether only equality counts.
         added: (n,), variance of what each of those values is uncertain by beside the noise: it was predicted, not seen.
-            None where all were seen.
+            None if all were seen.
     """
 
     X: Array
@@ -51,15 +51,15 @@ class Observations:
         return cls(X[first], means, counts, scatter, flags, None if added is None else added[first])
 
     def noise_of_values(self, noise_variance: float) -> Array | float:  # (n,)
-        """Variance of the noise on each of the values that a y is the mean of."""
+        """Return the variance of the noise on each of the values that a y is the mean of."""
         return noise_variance if self.added is None else noise_variance + self.added
 
     def noise(self, noise_variance: float) -> Array:  # (n,)
-        """Variance of the noise on each y."""
+        """Return the variance of the noise on each y."""
         return np.asarray(self.noise_of_values(noise_variance) / self.counts)
 
     def with_more(self, X: Array, y: Array) -> Observations:  # (m, d), (m,)
-        """These and m more, which are not merged and not predicted."""
+        """Return these and m more, which are not merged and not predicted."""
         m = len(X)
         return Observations(
             np.concatenate([self.X, X]),
@@ -71,11 +71,11 @@ class Observations:
         )
 
     def first(self, n: int) -> Observations:
-        """The first n points."""
+        """Return the first n points."""
         return self._kept(np.arange(min(n, len(self.X))))
 
     def thinned(self, at_most: int) -> Observations:
-        """At most so many of the points: the best, a fifth of them, and every so many of the rest, in order."""
+        """Return at most so many of the points: the best, a fifth of them, and every so many of the rest, in order."""
         n = len(self.X)
         if n <= at_most:
             return self
@@ -96,7 +96,7 @@ class Observations:
 
 
 def merged(rows: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:  # (g,), (n,)
-    """Index of each distinct row's first appearance, and the place in that list of every row."""
+    """Return the index of each distinct row's first appearance, and the place in that list of every row."""
     _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)
     place = np.empty_like(order)

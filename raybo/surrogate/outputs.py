@@ -18,19 +18,19 @@ LARGEST = float(np.finfo(np.float64).max)
 SMALLEST = float(np.finfo(np.float64).tiny)
 ROBUST_SD = 1.4826  # of a normal sample, in median absolute deviations
 POWERS = (-2.0, 4.0)  # among which the most likely is sought
-FARTHEST = 1e9  # where an inverse that has left the transform's range is stopped, in standard deviations
-HIGHEST = 1e140  # the same of a value far beyond those that a transform was made from; a likelihood squares it
+FARTHEST = 1e9  # standard deviations at which an inverse stops that has left the transform's range
+HIGHEST = 1e140  # standard deviations of a value far beyond those that a transform was made from; it gets squared
 
 
 class Outputs(Protocol):
     """An increasing transform of the maximised values."""
 
     def apply(self, y: Array) -> Array:  # (n,) -> (n,)
-        """Into the units of the GP."""
+        """Return the values in the units of the GP."""
         ...
 
     def invert(self, z: Array) -> Array:  # (n,) -> (n,)
-        """Back into the units of the values."""
+        """Return what is in the GP's units in the units of the values."""
         ...
 
 
@@ -39,7 +39,7 @@ class Standardised:
     """(y - mean) / std, safe for finite values of any size.
 
     Attributes:
-        mean: of the values. std: their standard deviation; the largest of their sizes (or 1) where all are equal.
+        mean: of the values. std: their standard deviation; the largest of their sizes (or 1) if all are equal.
     """
 
     mean: float
@@ -47,7 +47,7 @@ class Standardised:
 
     @classmethod
     def of(cls, y: Array) -> Standardised:
-        """The transform that gives y (n,) mean 0 and variance 1; one that does nothing where n = 0."""
+        """Return the transform that gives y (n,) mean 0 and variance 1; one that does nothing if n = 0."""
         if len(y) == 0:
             return cls(0.0, 1.0)
         largest = float(np.max(np.abs(y)))
@@ -60,16 +60,16 @@ class Standardised:
         return cls(mean, max(std, SMALLEST))
 
     def variances(self, errors: Array) -> Array:  # (n,) -> (n,)
-        """Variances in standardised units, of standard deviations of values."""
+        """Return variances in standardised units, of standard deviations of values."""
         return np.asarray(np.square(errors / self.std))  # the square of either may overflow, or vanish
 
     def apply(self, y: Array) -> Array:
-        """Into standardised units; at most 1e140 of them."""
+        """Return the values in standardised units, at most 1e140 of them."""
         with np.errstate(over="ignore"):  # the halves keep differences of the largest floats finite
             return np.clip((0.5 * y - 0.5 * self.mean) / (0.5 * self.std), -HIGHEST, HIGHEST)
 
     def invert(self, z: Array) -> Array:
-        """Back; at most the largest float."""
+        """Return the values, at most the largest float."""
         with np.errstate(over="ignore"):
             return np.clip(z * self.std + self.mean, -LARGEST, LARGEST)
 
@@ -82,7 +82,7 @@ class Clipped:
 
     @classmethod
     def of(cls, y: Array, sds: float) -> Clipped:
-        """The floor at median - sds robust standard deviations of y (n,); no floor where half of y is equal."""
+        """Return the floor at median - sds robust standard deviations of y (n,); no floor if half of y is equal."""
         if len(y) == 0:
             return cls(-math.inf)
         half = 0.5 * y  # differences of the largest floats are finite
@@ -91,11 +91,11 @@ class Clipped:
         return cls(2.0 * max(centre - sds * sd, -0.5 * LARGEST) if sd > 0.0 else -math.inf)
 
     def apply(self, y: Array) -> Array:
-        """Raised to the floor."""
+        """Return the values, those below the floor raised to it."""
         return np.maximum(y, self.floor)
 
     def invert(self, z: Array) -> Array:
-        """The same; what was below the floor is not known any more."""
+        """Return the values as they are: what was below the floor is lost."""
         return z
 
 
@@ -104,7 +104,7 @@ class YeoJohnson:
     """Yeo and Johnson's power transform, which makes skewed values of either sign more normal; for standardised ones.
 
     y >= 0: ((1 + y)^power - 1) / power            y < 0: -((1 - y)^(2 - power) - 1) / (2 - power)
-    with logarithms where an exponent is 0; power 1 changes nothing, above 1 it tames low values.
+    with logarithms if an exponent is 0; power 1 changes nothing, above 1 it tames low values.
 
     Source: Yeo, Johnson (2000), "A new family of power transformations to improve normality or symmetry", eq. (2.1).
     """
@@ -113,7 +113,7 @@ class YeoJohnson:
 
     @classmethod
     def of(cls, y: Array) -> YeoJohnson:
-        """The power in [-2, 4] of the highest likelihood if transformed y (n,) are normal; 1 where n < 3."""
+        """Return the power in [-2, 4] of the highest likelihood if transformed y (n,) are normal; 1 if n < 3."""
         if len(y) < 3 or float(np.ptp(y)) == 0.0:
             return cls(1.0)
         step = (POWERS[1] - POWERS[0]) / 24.0
@@ -125,12 +125,12 @@ class YeoJohnson:
         return cls(best)
 
     def apply(self, y: Array) -> Array:
-        """Into the transformed scale; at most the largest float."""
+        """Return the transformed values, at most the largest float."""
         with np.errstate(over="ignore"):
             return np.asarray(np.clip(_yeo_johnson(y, np.array([self.power]))[0], -LARGEST, LARGEST))
 
     def invert(self, z: Array) -> Array:
-        """Back; beyond the transform's range, which is bounded where the power is not in [0, 2], at +-1e9."""
+        """Return the values; +-1e9 beyond the transform's range, which is bounded if the power is not in [0, 2]."""
         size = np.abs(z)
         exponents = np.where(z >= 0.0, self.power, 2.0 - self.power)
         is_log = np.abs(exponents) < 1e-9
@@ -155,11 +155,11 @@ class Tamed:
 
     @classmethod
     def of(cls, y: Array, *, clip: float | None = 4.0) -> Tamed:
-        """The transform that suits y (n,).
+        """Return the transform that suits y (n,).
 
         Args:
             y: finite values, maximised.
-            clip: robust standard deviations below the median; what is worse is all the same. None to leave it.
+            clip: robust standard deviations below the median; all worse values become equal. None to clip none.
         """
         clipped = Clipped.of(y, math.inf if clip is None else clip)
         y = clipped.apply(y)
@@ -169,13 +169,13 @@ class Tamed:
         return cls((clipped, standardised, power, Standardised.of(power.apply(z))))
 
     def apply(self, y: Array) -> Array:
-        """Into standardised units."""
+        """Return the values in standardised units."""
         for step in self.steps:
             y = step.apply(y)
         return y
 
     def invert(self, z: Array) -> Array:
-        """Back into the units of the values."""
+        """Return what is in the GP's units in the units of the values."""
         for step in reversed(self.steps):
             z = step.invert(z)
         return z
@@ -195,7 +195,7 @@ class SignedLog:
 
     @classmethod
     def of(cls, y: Array) -> SignedLog:
-        """The transform that suits y (n,): its scale is the median size of y."""
+        """Return the transform that suits y (n,): its scale is the median size of y."""
         sizes = np.abs(y)
         sizes = np.minimum(sizes, 0.5 * LARGEST)  # the median of two is their mean
         scale = float(np.median(sizes)) or float(sizes.max(initial=0.0)) or 1.0
@@ -203,13 +203,13 @@ class SignedLog:
         return cls(raw.scale, Standardised.of(raw.apply(y)))
 
     def apply(self, y: Array) -> Array:
-        """Into standardised units."""
+        """Return the values in standardised units."""
         with np.errstate(over="ignore"):
             sizes = np.minimum(np.abs(y) / self.scale, LARGEST)
         return self.standardised.apply(np.sign(y) * np.log1p(sizes))
 
     def invert(self, z: Array) -> Array:
-        """Back into the units of the values."""
+        """Return what is in the GP's units in the units of the values."""
         raw = self.standardised.invert(z)
         with np.errstate(over="ignore"):
             return np.asarray(np.sign(raw) * np.minimum(np.expm1(np.abs(raw)) * self.scale, LARGEST))
@@ -224,7 +224,7 @@ def _yeo_johnson(y: Array, powers: Array) -> Array:  # (n,), (p,) -> (p, n)
 
 
 def _log_likelihoods(y: Array, powers: Array) -> Array:  # (n,), (p,) -> (p,)
-    """Profile log likelihood of each power: mean and variance of the transformed values are the best ones."""
+    """Return the profile log likelihood of each power, with the best mean and variance of the transformed values."""
     variances = np.maximum(_yeo_johnson(y, powers).var(axis=1), SMALLEST)
     jacobian = float(np.sum(np.sign(y) * np.log1p(np.abs(y))))
     return np.asarray(-0.5 * len(y) * np.log(variances) + (powers - 1.0) * jacobian)

@@ -33,7 +33,7 @@ DEGREES = {"matern32": 3.0, "matern52": 5.0}  # of the t distribution that is a 
 
 
 def joint_draws(gp: GP, X: Array, rng: np.random.Generator, draws: int = 1) -> Array:  # (draws, m)
-    """Draws of f at the rows of X (m, d) together; O(m^3), meant for m up to 2,000."""
+    """Return draws of f at the rows of X (m, d) together; O(m^3), meant for m up to 2,000."""
     mean, cov = gp.joint(X)
     try:
         L, _ = cholesky(cov)
@@ -51,7 +51,7 @@ class FunctionDraw:
 
     Attributes:
         gp: the posterior.
-        levels: per axis the ascending coordinates of its categories, empty where it is not categorical.
+        levels: per axis the ascending coordinates of its categories, empty if it is not categorical.
         frequencies: (F, c), of the coded axes, in turns per unit. phases: (F,), in turns. weights: (F,).
         correction: (n,), A^-1 times what the prior's part lacks at the data.
     """
@@ -64,26 +64,26 @@ class FunctionDraw:
     correction: Array
 
     def value(self, X: Array) -> Array:  # (m, d) -> (m,)
-        """The function at the rows of X."""
+        """Return the function at the rows of X."""
         values = np.empty(len(X))
         for rows in blocks(len(X), len(self.phases), LEAST_ROWS):
             snapped, turns = self._turns(X[rows])
             prior = cosine(turns) @ self.weights
-            values[rows] = prior + self.gp.kernel.matrix(snapped, self.gp.X) @ self.correction
+            values[rows] = prior + self.gp.stationary.matrix(snapped, self.gp.X) @ self.correction
         values += self.gp.prior_mean
         return values
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:  # (m,), (m, d)
-        """The function and its gradient; zero along categorical axes."""
+        """Return the function and its gradient; zero along categorical axes."""
         numeric = [j for j, levels in enumerate(self.levels) if len(levels) == 0]
         values, gradient = np.empty(len(X)), np.zeros(X.shape)
         for rows in blocks(len(X), len(self.phases), LEAST_ROWS):
             snapped, turns = self._turns(X[rows])
-            K, slope = self.gp.kernel.matrix_and_slope(snapped, self.gp.X)
+            K, slope = self.gp.stationary.matrix_and_slope(snapped, self.gp.X)
             values[rows] = cosine(turns) @ self.weights + K @ self.correction
             waves = cosine(turns + 0.25)  # the cosine's slope, for an angle of 1
             waves *= 2.0 * math.pi * self.weights
-            part = self.gp.kernel.contract(snapped, self.gp.X, slope * self.correction)
+            part = self.gp.stationary.contract(snapped, self.gp.X, slope * self.correction)
             part[:, numeric] += waves @ self.frequencies[:, : len(numeric)]
             gradient[rows] = part
         values += self.gp.prior_mean
@@ -104,7 +104,7 @@ class FunctionDraw:
 def draw_function(
     gp: GP, rng: np.random.Generator, *, features: int = FEATURES, levels: Sequence[Array | None] = ()
 ) -> FunctionDraw:
-    """A function drawn from the posterior.
+    """Return a function drawn from the posterior.
 
     Args:
         gp: the posterior.
@@ -123,8 +123,8 @@ def draw_function(
         [gp.lengthscale[numeric]] + [np.full(len(c), gp.lengthscale[j]) for j, c in enumerate(coded) if len(c)]
     )
     frequencies = rng.standard_normal((features, len(widths)))
-    if gp.kernel.name in DEGREES:
-        degrees = DEGREES[gp.kernel.name]
+    if gp.stationary.name in DEGREES:
+        degrees = DEGREES[gp.stationary.name]
         frequencies /= np.sqrt(rng.chisquare(degrees, (features, 1)) / degrees)
     frequencies /= 2.0 * math.pi * widths
     phases = rng.random(features)
@@ -135,7 +135,7 @@ def draw_function(
 
 
 def cosine(turns: Array) -> Array:
-    """cos(2 pi turns), to a few 1e-16 of angles up to thousands of turns.
+    """Return cos(2 pi turns), to a few 1e-16 of angles up to thousands of turns.
 
     numpy's own takes 30 ns per number, which would be nearly all of a draw's time; this takes a quarter of that.
     """
@@ -152,7 +152,7 @@ def cosine(turns: Array) -> Array:
 
 
 def _code(X: Array, levels: Sequence[Array]) -> Array:  # (m, d) -> (m, c)
-    """Numeric axes as they are, then each categorical one in a one-hot code scaled to distance 1."""
+    """Return numeric axes as they are, then each categorical one in a one-hot code scaled to distance 1."""
     numeric = [j for j, level in enumerate(levels) if len(level) == 0]
     parts = [X[:, numeric]]
     parts += [math.sqrt(0.5) * (X[:, j, None] == level) for j, level in enumerate(levels) if len(level)]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 from raybo.surrogate.kernels import KernelName
-from raybo.surrogate.model import Hyperparameter, Model
-from raybo.surrogate.priors import Flat, Gamma, LogNormal, Normal
+from raybo.surrogate.model import Model
+from raybo.surrogate.priors import Flat, Gamma, Hyperparameter, LogNormal, Normal
+from raybo.surrogate.structured import Structure
 
 
 def standard_model(kernel: KernelName = "matern52") -> Model:
-    """What raybo assumes of standardised values: length-scales around a third of the cube's side, and little noise.
+    """Return what raybo assumes of standardised values: length-scales around a third of the side, and little noise.
 
     Short length-scales, whatever the dimension, did better than those that grow with it on functions of 2 to 40 axes.
     """
@@ -23,7 +26,7 @@ def standard_model(kernel: KernelName = "matern52") -> Model:
 
 
 def noisy_model() -> Model:
-    """The standard model, except that values may be as noisy as they look: for deciding which of them to believe.
+    """Return the standard model, but values may be as noisy as they look: for deciding which of them to believe.
 
     The standard one takes noise for short length-scales, which costs a search little and a recommendation much.
     """
@@ -32,7 +35,7 @@ def noisy_model() -> Model:
 
 
 def success_model() -> Model:
-    """What raybo assumes of labels, +1 where a trial succeeded and -1 where it failed: broad regions, and accidents.
+    """Return what raybo assumes of labels, +1 for success and -1 for failure: broad regions, and accidents.
 
     Noise of a tenth of the labels' variance is expected, and up to all of it possible: failures without a pattern.
     """
@@ -43,8 +46,21 @@ def success_model() -> Model:
     )
 
 
+def structured_model(
+    categorical: Sequence[bool],
+    *,
+    is_warped: bool = False,
+    is_sum: bool = False,
+    has_trend: bool = False,
+    mean: Literal["zero", "constant"] = "zero",
+) -> Model:
+    """Return the standard model with further parts of its kernel, see `structured`, and of categories its own prior."""
+    structure = Structure.of(categorical, is_warped=is_warped, is_sum=is_sum, has_trend=has_trend)
+    return replace(standard_model(), structure=structure, mean=mean)
+
+
 def random_grid_model(start: float = 1.0) -> Model:
-    """Matern-3/2, one length-scale by maximum likelihood, unit outputscale, noise variance 1e-4, zero mean.
+    """Return Matern-3/2, one length-scale by maximum likelihood, unit outputscale, noise variance 1e-4, zero mean.
 
     Source: the experiments of Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid
     Search Sufficient?"; `start` there is 1 in raw units, and the length-scale within a factor of 1e5 of it.
@@ -59,7 +75,7 @@ def random_grid_model(start: float = 1.0) -> Model:
 
 
 def uhe_model(prior: Gamma | None = None) -> Model:
-    """Matern-5/2 with a Gamma prior, shape 1e-3 and rate 10 unless given, on every hyperparameter.
+    """Return Matern-5/2 with a Gamma prior, shape 1e-3 and rate 10 unless given, on every hyperparameter.
 
     Source: Ha et al. (2023), arXiv:2306.06844, appendix C; the ranges are ours.
     """
@@ -72,7 +88,7 @@ def uhe_model(prior: Gamma | None = None) -> Model:
 
 
 def gibo_model(noise_variance: float, low: float, high: float, kernel: KernelName = "rbf") -> Model:
-    """Length-scales anywhere in [low, high], outputscale around 2, known noise, constant mean.
+    """Return length-scales anywhere in [low, high], outputscale around 2, known noise, constant mean.
 
     Source: Mueller, von Rohr, Trimpe (2021), "Local policy search with Bayesian optimization", published settings.
     """
@@ -86,7 +102,7 @@ def gibo_model(noise_variance: float, low: float, high: float, kernel: KernelNam
 
 
 def turbo_model() -> Model:
-    """Matern-5/2 with flat priors in TuRBO's ranges, constant mean.
+    """Return Matern-5/2 with flat priors in TuRBO's ranges, constant mean.
 
     Source: Eriksson et al. (2019), "Scalable Global Optimization via Local Bayesian Optimization", supplement.
     """

@@ -29,7 +29,7 @@ def pseudo_data(
     *,
     at_most: int = FITTED_POINTS,
 ) -> Observations:
-    """Twice as many uniform points as there are values, each with the value of its nearest observation.
+    """Return twice as many uniform points as there are values, each with the value of its nearest observation.
 
     Args:
         observations: at least one.
@@ -43,7 +43,7 @@ def pseudo_data(
 
 
 def lent(observations: Observations, points: Array) -> Observations:  # (m, d)
-    """The points, each with the value of its nearest observation; equal points are merged."""
+    """Return the points, each with the value of its nearest observation; equal points are merged."""
     distance = np.zeros((len(points), len(observations.X)))
     for j, is_categorical in enumerate(observations.categorical):
         difference = points[:, j, None] - observations.X[:, j]

@@ -53,10 +53,10 @@ def sample_hmc(
     step: float = 0.05,
     tune: bool = True,
 ) -> Samples:
-    """Hamiltonian Monte Carlo from `start`; fixed entries of theta stay.
+    """Sample by Hamiltonian Monte Carlo from `start`; fixed entries of theta stay.
 
     Args:
-        likelihood: of the data under the model; thin the data first where there are many.
+        likelihood: of the data under the model; thin the data first if there are many.
         samples: how many to keep, every `thin`-th after `burn_in`.
         leapfrogs: steps of one proposal.
         step: their size, to begin with.
@@ -87,7 +87,7 @@ def sample_hmc(
         new, new_value, new_gradient, new_momentum = leapfrog(target, u, gradient, momentum, low, high, leapfrogs, step)
         energy, new_energy = 0.5 * float(momentum @ momentum), 0.5 * float(new_momentum @ new_momentum)
         gain = (new_value - new_energy) - (value - energy)
-        probability = math.exp(min(0.0, gain)) if gain > -math.inf else 0.0  # also where it is not a number
+        probability = math.exp(min(0.0, gain)) if gain > -math.inf else 0.0  # also if it is not a number
         is_accepted = bool(rng.random() < probability)
         if is_accepted:
             u, value, gradient = new, new_value, new_gradient
@@ -113,9 +113,9 @@ def leapfrog(
     steps: int,
     step: float,
 ) -> tuple[Array, float, Array, Array]:
-    """Where the dynamics lead in a box with reflecting walls: position, log density, its gradient, momentum.
+    """Return where the dynamics lead in a box with reflecting walls: position, log density, its gradient, momentum.
 
-    Reversible: from there with the momentum turned round they lead back. The value is -inf where the density vanished
+    Reversible: from there with the momentum turned round they lead back. The value is -inf if the density vanished
     on the way.
     """
     value = -math.inf
@@ -130,7 +130,7 @@ def leapfrog(
 
 
 def reflected(u: Array, momentum: Array, low: Array, high: Array) -> tuple[Array, Array]:
-    """A point that flew through the walls of [low, high], however often, folded back; momenta turn at every bounce."""
+    """Return a point that flew through the walls of [low, high] folded back; momenta turn at every bounce."""
     crossings, rest = np.divmod((u - low) / (high - low), 1.0)
     is_odd = crossings % 2.0 == 1.0
     inside = np.where(crossings == 0.0, u, low + (high - low) * np.where(is_odd, 1.0 - rest, rest))
@@ -147,10 +147,10 @@ def sample_slice(
     thin: int = 1,
     width: float = 1.0,
 ) -> Samples:
-    """Slice sampling of each free entry of theta in turn, one sweep per draw, within the model's ranges.
+    """Sample each free entry of theta in turn by its slice, one sweep per draw, within the model's ranges.
 
     Args:
-        likelihood: of the data under the model; thin the data first where there are many.
+        likelihood: of the data under the model; thin the data first if there are many.
         samples: how many to keep, every `thin`-th sweep after `burn_in`.
         width: of the first interval, in logs.
     Raises:
@@ -189,7 +189,7 @@ def slice_draw(
     width: float,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    """The next point of a chain on [low, high] at u, whose log density is `value`, and the log density there."""
+    """Return the next point of a chain on [low, high] at u, whose log density is `value`, and the log density there."""
     level = value + math.log1p(-rng.random())  # of a uniform height in (0, density]
     left = u - width * rng.random()
     right = left + width

@@ -1,9 +1,9 @@
-"""A Matern-5/2 kernel with the structure that many objectives have: bent axes, sums over axes, a trend.
+"""A kernel with the structure that many objectives have: bent axes, sums over axes, a trend.
 
     k(x, x') = s M(q) + (t / d) sum_j M(q_j) + u (l + l^2)
 
     q_j   D_j / lengthscale_j^2 and q = sum_j q_j, as in `kernels`, of warped inputs w(x) (see `warping`)
-    M     the profile of Matern-5/2
+    M     the profile of a stationary kernel, see `kernels`
     l     sum_j (2 w_j - 1)(2 w'_j - 1) / sqrt(k) over the k ordered axes: u gives a linear and a quadratic trend
 
 If the data say so, the second term makes f a sum of functions of one axis each: Duvenaud, Nickisch, Rasmussen
@@ -21,52 +21,34 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from raybo.surrogate.kernels import Array, evaluate, profile, squared_distances
-from raybo.surrogate.priors import LogNormal
+from raybo.surrogate.kernels import Array, Gradients, KernelName, evaluate, profile, squared_distances
+from raybo.surrogate.priors import Hyperparameter, LogNormal
 from raybo.surrogate.warping import warped, warped_slope
 
-WARPS = 2.3  # the largest log of a warping's exponents: a factor of ten
-
-
-@dataclass(frozen=True)
-class Part:
-    """A hyperparameter's prior on its log, its range there, and where a fit starts."""
-
-    prior: LogNormal
-    low: float
-    high: float
-    start: float
-
-
-LENGTHSCALE = Part(LogNormal(-1.0, 1.0), math.log(5e-3), math.log(20.0), math.log(0.4))
 # two categories are 1 apart, numbers 0.4 in root mean square: with the length-scales of numbers one category that
-# differs would leave a correlation of 0.05, and where all axes are categories no result would tell of another one
-CATEGORY = Part(LogNormal(1.1, 1.0), math.log(5e-3), math.log(20.0), 1.1)
-OUTPUTSCALE = Part(LogNormal(0.0, 1.5), math.log(1e-2), math.log(1e2), 0.0)
-SUM = Part(LogNormal(0.0, 1.5), math.log(1e-3), math.log(1e2), 0.0)
-TREND = Part(LogNormal(-2.3, 1.5), math.log(1e-4), math.log(1e2), -2.3)
-WARP = Part(LogNormal(0.0, 0.7), -WARPS, WARPS, 0.0)
-NOISE = Part(LogNormal(-9.0, 2.0), math.log(1e-6), 0.0, math.log(1e-3))
+# differs would leave a correlation of 0.05, and if all axes were categories no result would say anything of another
+CATEGORY = Hyperparameter(LogNormal(1.1, 1.0), low=5e-3, high=20.0, start=math.exp(1.1))
+SUM = Hyperparameter(LogNormal(0.0, 1.5), low=1e-3, high=1e2, start=1.0)
+TREND = Hyperparameter(LogNormal(-2.3, 1.5), low=1e-4, high=1e2, start=math.exp(-2.3))
+WARP = Hyperparameter(LogNormal(0.0, 0.7), low=math.exp(-2.3), high=math.exp(2.3), start=1.0)
 
 
 @dataclass(frozen=True)
 class Structure:
-    """Which parts a kernel has, and what is assumed of each.
+    """Which parts a kernel has beside the stationary one, on given axes.
 
     theta holds logs: d length-scales, then s, t, u, as many as there are, the exponents a and b of each ordered axis
-    where axes are warped, and the noise variance.
+    if axes are warped, and the noise variance.
 
     Attributes:
-        categorical: per axis, whether only equality counts.
+        categorical: per axis, true if only equality of coordinates counts.
         is_warped, is_sum, has_trend: the parts.
-        has_mean: a constant mean by generalised least squares; 0 without.
     """
 
     categorical: tuple[bool, ...]
     is_warped: bool = False
     is_sum: bool = False
     has_trend: bool = False
-    has_mean: bool = False
 
     @classmethod
     def of(
@@ -76,12 +58,12 @@ class Structure:
         is_warped: bool = False,
         is_sum: bool = False,
         has_trend: bool = False,
-        has_mean: bool = False,
     ) -> Structure:
-        """The parts that matter on such axes: categories have neither slopes nor ends, and one axis has no sum."""
+        """Return the parts that matter on such axes: categories have no slopes and no ends, and one axis has no sum."""
         has_order = not all(categorical)
-        parts = is_warped and has_order, is_sum and len(categorical) > 1, has_trend and has_order
-        return cls(tuple(categorical), *parts, has_mean)
+        return cls(
+            tuple(categorical), is_warped and has_order, is_sum and len(categorical) > 1, has_trend and has_order
+        )
 
     @property
     def d(self) -> int:
@@ -98,55 +80,33 @@ class Structure:
         """sqrt(k), of which a trend's inner products are a fraction."""
         return math.sqrt(max(1, len(self.ordered)))
 
-    @cached_property
-    def parts(self) -> tuple[Part, ...]:  # p of them
-        """What is assumed of each entry of theta."""
-        scales = [OUTPUTSCALE] + [SUM] * self.is_sum + [TREND] * self.has_trend
+    def hyperparameters(
+        self, lengthscale: Hyperparameter, outputscale: Hyperparameter, noise_variance: Hyperparameter
+    ) -> tuple[Hyperparameter, ...]:  # p of them
+        """Return what is assumed of each entry of theta, given what a model assumes of those that every kernel has."""
+        lengthscales = [CATEGORY if is_categorical else lengthscale for is_categorical in self.categorical]
+        scales = [outputscale] + [SUM] * self.is_sum + [TREND] * self.has_trend
         warps = [WARP] * (2 * len(self.ordered) * self.is_warped)
-        lengthscales = [CATEGORY if is_categorical else LENGTHSCALE for is_categorical in self.categorical]
-        return (*lengthscales, *scales, *warps, NOISE)
+        return (*lengthscales, *scales, *warps, noise_variance)
 
     @property
     def scales(self) -> slice:
-        """Where s, t and u stand in theta."""
+        """The places of s, t and u in theta."""
         return slice(self.d, self.d + 1 + self.is_sum + self.has_trend)
 
     @property
     def warps(self) -> slice:
-        """Where a and b stand in theta."""
+        """The places of a and b in theta."""
         return slice(self.scales.stop, self.scales.stop + 2 * len(self.ordered) * self.is_warped)
 
-    @cached_property
-    def start(self) -> Array:  # (p,)
-        """theta to start from where nothing is known."""
-        return np.array([part.start for part in self.parts])
-
-    @cached_property
-    def bounds(self) -> Array:  # (p, 2)
-        """The range of each entry of theta."""
-        return np.array([(part.low, part.high) for part in self.parts])
-
-    def log_prior(self, theta: Array) -> tuple[float, Array]:  # (p,)
-        """Log prior density of theta, up to a constant, and its gradient."""
-        medians, sds = self._priors
-        z = (theta - medians) / sds
-        return -0.5 * float(z @ z), -z / sds
-
-    @cached_property
-    def _priors(self) -> tuple[Array, Array]:
-        return (
-            np.array([part.prior.log_median for part in self.parts]),
-            np.array([part.prior.log_sd for part in self.parts]),
-        )
-
-    def kernel(self, theta: Array) -> StructuredKernel:
-        """The kernel with the hyperparameters of theta."""
+    def kernel(self, name: KernelName, theta: Array) -> StructuredKernel:
+        """Return the kernel with that profile and the hyperparameters of theta."""
         scales = iter(np.exp(theta[self.scales]).tolist())
         product = next(scales)
         total = next(scales) if self.is_sum else 0.0
         trend = next(scales) if self.has_trend else 0.0
         warps = np.exp(theta[self.warps].reshape(2, -1)) if self.is_warped else None
-        return StructuredKernel(self, np.exp(theta[: self.d]), product, total, trend, warps)
+        return StructuredKernel(self, name, np.exp(theta[: self.d]), product, total, trend, warps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,18 +114,24 @@ class StructuredKernel:
     """k(x, x') with its hyperparameters, between points that `inner` has warped.
 
     Attributes:
-        lengthscale: (d,). product, total, trend: s, t and u. warps: (2, k), a and b, or None.
+        name: of the profile M. lengthscale: (d,). product, total, trend: s, t and u. warps: (2, k), a and b, or None.
     """
 
     structure: Structure
+    name: KernelName
     lengthscale: Array
     product: float
     total: float
     trend: float
     warps: Array | None
 
+    @property
+    def categorical(self) -> tuple[bool, ...]:
+        """Per axis, true if only equality of coordinates counts."""
+        return self.structure.categorical
+
     def inner(self, X: Array) -> Array:  # (m, d)
-        """The warped points, between which the kernel is computed."""
+        """Return the warped points, between which the kernel is computed."""
         if self.warps is None:
             return X
         axes = self.structure.ordered
@@ -173,22 +139,23 @@ class StructuredKernel:
         W[:, axes] = warped(X[:, axes], *self.warps)
         return W
 
-    def inner_slope(self, X: Array) -> Array:  # (m, d)
-        """dw/dx; 1 where an axis is not warped."""
+    def chained(self, X: Array, *gradients: Array) -> tuple[Array, ...]:  # (m, d) each
+        """Return gradients in x from those in the warped points: times dw/dx along each axis that is warped."""
+        if self.warps is None:
+            return gradients
+        axes = self.structure.ordered
         slope = np.ones_like(X)
-        if self.warps is not None:
-            axes = self.structure.ordered
-            slope[:, axes] = warped_slope(X[:, axes], *self.warps)
-        return slope
+        slope[:, axes] = warped_slope(X[:, axes], *self.warps)
+        return tuple(gradient * slope for gradient in gradients)
 
     def matrix(self, V: Array, W: Array) -> Array:  # (m, d), (n, d) -> (m, n)
-        """k between warped points."""
-        K = profile("matern52", squared_distances(V, W, self.lengthscale, self.structure.categorical))
+        """Return k between warped points."""
+        K = profile(self.name, squared_distances(V, W, self.lengthscale, self.structure.categorical))
         K *= self.product
         if self.total:
             sums = np.zeros_like(K)
             for j in range(self.structure.d):
-                sums += profile("matern52", self.distances(V, W, j))
+                sums += profile(self.name, self.distances(V, W, j))
             K += (self.total / self.structure.d) * sums
         if self.trend:
             inner = self._inner_products(V, W)
@@ -196,7 +163,7 @@ class StructuredKernel:
         return K
 
     def diagonal(self, V: Array) -> Array:  # (m, d) -> (m,)
-        """k(x, x) at warped points."""
+        """Return k(x, x) at warped points."""
         level = np.full(len(V), self.product + self.total)
         if self.trend:
             inner = self._own_products(V)
@@ -204,7 +171,7 @@ class StructuredKernel:
         return level
 
     def diagonal_gradient(self, V: Array) -> Array:  # (m, d)
-        """The gradient of k(x, x) in warped coordinates."""
+        """Return the gradient of k(x, x) in warped coordinates."""
         gradient = np.zeros_like(V)
         if self.trend:
             axes = self.structure.ordered
@@ -212,15 +179,15 @@ class StructuredKernel:
             gradient[:, axes] = slope[:, None] * 4.0 * (2.0 * V[:, axes] - 1.0) / self.structure.root
         return gradient
 
-    def matrix_and_slopes(self, V: Array, W: Array) -> tuple[Array, Slopes]:  # (m, d), (n, d) -> (m, n)
-        """k between warped points, and what its gradients in v are made of."""
+    def matrix_and_gradients(self, V: Array, W: Array) -> tuple[Array, Gradients]:  # (m, d), (n, d) -> (m, n)
+        """Return k between warped points, and its gradients in the former."""
         d = self.structure.d
         Q = np.empty((d + 1 if self.total else 1, len(V), len(W)))
         Q[0] = squared_distances(V, W, self.lengthscale, self.structure.categorical)
         for j in range(len(Q) - 1):
             Q[j + 1] = self.distances(V, W, j)
         k, slope = np.empty_like(Q), np.empty_like(Q)
-        evaluate("matern52", Q, k, slope)
+        evaluate(self.name, Q, k, slope)
         K = self.product * k[0]
         if self.total:
             K += (self.total / d) * k[1:].sum(axis=0)
@@ -229,10 +196,10 @@ class StructuredKernel:
             inner = self._inner_products(V, W)
             K += self.trend * inner * (1.0 + inner)
             rise = 1.0 + 2.0 * inner
-        return K, Slopes(self, V, W, self.product * slope[0], (self.total / d) * slope[1:], rise)
+        return K, StructuredGradients(self, V, W, self.product * slope[0], (self.total / d) * slope[1:], rise)
 
     def distances(self, V: Array, W: Array, j: int) -> Array:  # (m, n)
-        """q_j, along one axis."""
+        """Return q_j, along one axis."""
         if self.structure.categorical[j]:
             return np.asarray((V[:, j, None] != W[:, j]) / self.lengthscale[j] ** 2)
         return np.asarray(np.square((V[:, j, None] - W[:, j]) / self.lengthscale[j]))
@@ -247,12 +214,12 @@ class StructuredKernel:
 
 
 @dataclass(frozen=True, eq=False)
-class Slopes:
+class StructuredGradients:
     """The gradients of k between points V (m, d) and W (n, d), in V's warped coordinates.
 
     Attributes:
         product: (m, n), s times the profile's slope. each: (d, m, n), t / d times that of each axis, if there are sums.
-        rise: (m, n), 1 + 2 l, where there is a trend.
+        rise: (m, n), 1 + 2 l, if there is a trend.
     """
 
     kernel: StructuredKernel
@@ -263,7 +230,7 @@ class Slopes:
     rise: Array | None
 
     def contract(self, weights: Array) -> Array:  # (m, n) or (n,) -> (m, d)
-        """sum_n weights_n dk(v, w_n)/dv; 0 along categories."""
+        """Return sum_n weights_n dk(v, w_n)/dv; 0 along categories."""
         structure = self.kernel.structure
         axes = structure.ordered
         A, B = self.V[:, axes], self.W[:, axes]

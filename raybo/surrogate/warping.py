@@ -16,20 +16,20 @@ TINY = 1e-12  # x is kept so far from 0 and 1, where slopes may be infinite
 
 
 def warped(X: Array, a: Array, b: Array) -> Array:  # (n, k), (k,), (k,) -> (n, k)
-    """w, axis by axis."""
+    """Return w, axis by axis."""
     powers = np.exp(a * np.log(np.clip(X, TINY, 1.0 - TINY)))
     return np.asarray(-np.expm1(b * np.log1p(-powers)))
 
 
 def warped_slope(X: Array, a: Array, b: Array) -> Array:  # (n, k)
-    """dw/dx = a b x^(a - 1) (1 - x^a)^(b - 1)."""
+    """Return dw/dx = a b x^(a - 1) (1 - x^a)^(b - 1)."""
     logs = np.log(np.clip(X, TINY, 1.0 - TINY))
     rest = np.log1p(-np.exp(a * logs))
     return np.asarray(a * b * np.exp((a - 1.0) * logs + (b - 1.0) * rest))
 
 
 def warped_in_logs(X: Array, a: Array, b: Array) -> tuple[Array, Array]:  # (n, k), (n, k)
-    """dw/dlog a and dw/dlog b.
+    """Return dw/dlog a and dw/dlog b.
 
     dw/da = b (1 - x^a)^(b - 1) x^a log x          dw/db = -(1 - x^a)^b log(1 - x^a)
     """

@@ -1,4 +1,4 @@
-"""What the page may change: stop a study, enqueue a configuration, take a note.
+"""The changes that the page may make: stop a study, enqueue a configuration, take a note.
 
 A study that runs takes requests up itself, see `raybo.journal.requests`; the journal of one that does not is written
 directly, as `raybo enqueue` does.
@@ -23,12 +23,12 @@ MOST_NOTES = 500  # the last, on a page
 
 
 def possible(path: Path, *, is_running: bool) -> Json:
-    """What can be done about a study now, and what has been asked of it and not been taken up yet."""
-    are_heard = requests.are_heard(path)
+    """Return what can be done about a study now, and the requests that it has not taken up yet."""
+    is_listening = requests.is_listening(path)
     waiting = requests.waiting(path)
     return {
-        "stop": is_running and are_heard,
-        "enqueue": not is_running or are_heard,
+        "stop": is_running and is_listening,
+        "enqueue": not is_running or is_listening,
         "stopping": any(request.values is None for request in waiting),
         "waiting": sum(request.values is not None for request in waiting),
     }

@@ -1,4 +1,4 @@
-"""What the page is told of a study, as JSON.
+"""The facts about a study that the page shows, as JSON.
 
 Everything that a user may have named goes out as text in which nothing commands a terminal or turns the direction of
 writing, and no text is longer than a page can bear.
@@ -17,7 +17,8 @@ from raybo.common.messages import first_line
 from raybo.common.terminal import visible
 from raybo.journal import clean_text
 from raybo.methods.best import EXPECTED
-from raybo.record.events import COUNTED, FAILURES, State, Trial
+from raybo.record.events import COUNTED, FAILURES, State, Told
+from raybo.record.trial import Trial
 from raybo.reporting.formatting import shown
 from raybo.reporting.summary import range_in_words
 from raybo.space import Categorical, Integer, Parameter, Space, choice_names
@@ -99,7 +100,7 @@ def rows(followed: Followed, since: int, times: int) -> Json:
 
 
 def curve(name: str, followed: Followed) -> Json:
-    """Where the best value so far became better: after which trial, and after how many seconds."""
+    """Return the improvements of the best value: after which trial, and after how many seconds."""
     with followed.now() as study:
         began = {e.number: _seconds(e.at) for e in study.events[:1] if e.at}
         start = next(iter(began.values()), None)
@@ -111,9 +112,9 @@ def curve(name: str, followed: Followed) -> Json:
                 last_at = _seconds(event.at)
             if event.is_end and event.state in COUNTED:
                 ended += 1
-            value = event.value
-            if value is None or event.trial is None or not study.trials[event.trial].feasible:
+            if not isinstance(event, Told) or not study.trials[event.trial].feasible:
                 continue
+            value = float(event.value)
             if best is None or study.goal.is_better(value, best):
                 best = value
                 at = _seconds(event.at) - start if event.at and start is not None else None

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from raybo.record.events import Event
-from raybo.reporting.figures import panels
+from raybo.reporting.figures import report_figures
 from raybo.study.study import Study
 from raybo.view.facts import Json, best_trial, front_of, text
 from raybo.view.followed import Followed
@@ -78,16 +78,16 @@ class Figures:
         return drawn
 
     def is_drawing(self) -> bool:
-        """Whether newer ones are being made."""
+        """Return True while newer figures are being drawn."""
         return self._thread is not None and self._thread.is_alive()
 
     def _draw(self, study: Study, events: list[Event], now: tuple[int, int]) -> None:
         with _one_at_a_time:
             begun = time.monotonic()
             try:
-                frozen = Study(study.description, events, study.path, study.space, study.context)
+                frozen = Study(study.description, events, study.path)
                 best = None if frozen.incumbent is None else frozen.best
-                made = [plain_lines(panel) for panel in panels(frozen)]
+                made = [plain_lines(panel) for panel in report_figures(frozen)]
                 self.drawn = Drawn(
                     *now,
                     panels=[{"key": p.key, "title": text(p.title), "caption": text(p.caption, 2_000)} for p in made],

@@ -1,4 +1,4 @@
-"""What a trial has left in its directory, read without leaving it: no link is followed, nothing but files is opened."""
+"""The files in a trial's directory, read without leaving it: no link is followed, nothing but files is opened."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from raybo import journal
-from raybo.record.events import Event, Kind, Origin, State
+from raybo.record.events import Asked, Event, Kind, Origin, State
 from raybo.study.study import Study
 
 STARTS = (Kind.ASKED, Kind.BEGUN, Kind.RETRIED, Kind.RESUMED)  # after which an attempt at a trial begins
@@ -57,7 +57,7 @@ class Followed:
             yield self._study
 
     def is_running(self) -> bool:
-        """Whether a process is writing the journal."""
+        """True while a process is writing the journal."""
         return journal.in_use(self.path)
 
     def _note(self, event: Event) -> None:
@@ -66,7 +66,8 @@ class Followed:
         if event.kind is Kind.ASKED:
             self.touched.append(0)
         self.touched[event.trial] = event.number
-        if event.kind in STARTS and event.origin is not Origin.ENQUEUED:  # which waits until something is known of it
+        is_enqueued = isinstance(event, Asked) and event.origin is Origin.ENQUEUED
+        if event.kind in STARTS and not is_enqueued:  # which waits until something is known of it
             self.since[event.trial] = event.at
         elif event.state is not State.PENDING:
             self.since.pop(event.trial, None)

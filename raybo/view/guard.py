@@ -63,7 +63,7 @@ def guard(token: str) -> Middleware:
 
 
 async def with_headers(request: web.Request, response: web.StreamResponse) -> None:
-    """What every response says, refusals too."""
+    """Add the headers that every response has, refusals too."""
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
 

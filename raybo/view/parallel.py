@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from raybo.reporting.panel import Panel
+from raybo.reporting.report_figure import ReportFigure
 from raybo.reporting.theme import LIGHT, SCALE, escaped, figure, plotly
 from raybo.space import Array
 
@@ -17,7 +17,7 @@ MOST_LINES = 600  # the best half of them, and an even choice of the rest
 CAPTION = "Each line is a finished trial, darker is better."
 
 
-def plain_lines(panel: Panel) -> Panel:
+def plain_lines(panel: ReportFigure) -> ReportFigure:
     """The panel with lines from axis to axis in place of plotly's parallel coordinates; any other as it is."""
     trace = panel.figure.data[0]
     if trace.type != "parcoords":

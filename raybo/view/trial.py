@@ -1,4 +1,4 @@
-"""What the page is told of one trial, as JSON: all that is known of it."""
+"""All that is known of one trial, as JSON for the page."""
 
 from __future__ import annotations
 

@@ -11,7 +11,6 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 from random import Random
@@ -19,8 +18,10 @@ from typing import Any
 
 import raybo
 from raybo.common.errors import RayboError
-from raybo.journal import Description, Journal
-from raybo.record.events import Event, Kind
+from raybo.journal import Journal
+from raybo.record.description import Description
+from raybo.record.events import KINDS, Event, Kind, Planned
+from raybo.record.goals import Goals
 from tests.adversary import values
 from tests.adversary.faults import Case, fingerprint, last_lines, run_command
 
@@ -69,7 +70,7 @@ def original(*, open_log: bool, method: str = "ei") -> dict[str, bytes]:
     with tempfile.TemporaryDirectory(prefix="rb-") as scratch:
         path = Path(scratch, "study.db")
         searcher = raybo.Searcher(SPACE, method, "min", 1)
-        description = Description("job", "loss", "min", searcher.space.to_json(), method, 1)
+        description = Description("job", Goals(("loss",), ("min",)), searcher.space, method, 1)
         journal = Journal(path, description)
         try:
             for batch in _batches(searcher):
@@ -82,7 +83,7 @@ def original(*, open_log: bool, method: str = "ei") -> dict[str, bytes]:
 
 
 def _batches(searcher: raybo.Searcher) -> list[list[Event]]:
-    batches = [[searcher.apply(Event(Kind.PLANNED, None, {"trials": 40}))]]
+    batches = [[searcher.apply(Planned(trials=40))]]
     for number in range(TRIALS):
         batches.append([searcher.apply(searcher.propose(searcher.history))])
         if number == TRIALS - 1:
@@ -92,7 +93,7 @@ def _batches(searcher: raybo.Searcher) -> list[list[Event]]:
             if number % 9 == 4
             else (Kind.TOLD, {"value": 1.0 / (1 + number)})
         )
-        batches.append([searcher.apply(Event(end[0], number, {**end[1], "seconds": 0.5, "attempt": 1}))])
+        batches.append([searcher.apply(KINDS[end[0]].of(number, {**end[1], "seconds": 0.5, "attempt": 1}))])
     return batches
 
 
@@ -108,12 +109,18 @@ def lay(files: dict[str, bytes], directory: Path) -> Path:
     return directory / "study.db"
 
 
+OF_A_TRIAL = (
+    *("number", "state", "value", "config", "context", "tags", "attempt", "reason", "seconds", "suggest_seconds"),
+    *("suggest_processor_seconds", "details", "checkpoint", "values", "violations", "reports", "last_run"),
+)
+
+
 def reading(path: Path) -> str:
     """Everything that a user is shown of a study, as one text."""
     study = raybo.load(path)
-    trials = [{**asdict(trial), "state": str(trial.state)} for trial in study.trials]
+    trials = [{name: getattr(trial, name) for name in OF_A_TRIAL} for trial in study.trials]
     events = [[e.kind.value, e.trial, dict(e.data), e.number] for e in study.events]
-    return json.dumps([asdict(study.description), trials, events], default=str, sort_keys=True)
+    return json.dumps([study.description.to_json(), trials, events], default=str, sort_keys=True)
 
 
 def attack_damage(rng: Random, directory: Path) -> Case:
@@ -267,7 +274,7 @@ def attack_two_writers(rng: Random, directory: Path) -> Case:
     (directory / "linked.db").symlink_to(path)
     (directory / "below").mkdir()
     searcher = raybo.Searcher(SPACE, "ei", "min", 1)
-    description = Description("job", "loss", "min", searcher.space.to_json(), "ei", 1)
+    description = Description("job", Goals(("loss",), ("min",)), searcher.space, "ei", 1)
     names: list[Callable[[], Path]] = [
         lambda: path,
         lambda: directory / "linked.db",

@@ -14,7 +14,9 @@ from random import Random
 
 import raybo
 from raybo.common.errors import RayboError
-from raybo.journal import Description, Journal
+from raybo.journal import Journal
+from raybo.record.description import Description
+from raybo.record.goals import Goals
 from tests.adversary.faults import Case, a_ray, last_lines, run_command
 from tests.adversary.journals import SPACE, lay, original
 
@@ -49,7 +51,7 @@ def attack_planted(rng: Random, directory: Path) -> Case:
                 case.faults.append("the victim's file was written")
         else:
             space = raybo.Space(SPACE)
-            Journal(shared / "j.db", Description("job", "loss", "min", space.to_json(), "ei", 1)).close()
+            Journal(shared / "j.db", Description("job", Goals(("loss",), ("min",)), space, "ei", 1)).close()
             if victim.read_bytes() != SECRET:
                 case.faults.append("the victim's file was written")
     except RayboError:

@@ -23,8 +23,10 @@ from raybo import cli, experiments, methods
 from raybo.cli.arguments import default_storage
 from raybo.engine import driver
 from raybo.experiments import Claim, Verdict
-from raybo.journal import Description, Journal, read
-from raybo.record.events import Event, Kind, State
+from raybo.journal import Journal, read
+from raybo.record.description import Description
+from raybo.record.events import KINDS, Asked, Failed, Kind, Planned, State, Told
+from raybo.record.goals import Goals
 from raybo.study.study import Study
 
 JOB = """
@@ -206,7 +208,7 @@ def test_the_version_is_told(run):
         (["tune", "job.py", "--max-minutes", "nan"], ["max_minutes must be a finite number above 0, got nan"]),
         (["tune", "job.py", "--trial-seconds", "-2"], ["trial_seconds must be a finite number above 0, got -2"]),
         (["tune", "job.py", "--method", "gp_ucb"], ["there is no method 'gp_ucb'; did you mean 'gp-ucb'?"]),
-        (["tune", "job.py", "--method", "zzz"], ["there is no method 'zzz'; available: auto, random"]),
+        (["tune", "job.py", "--method", "zzz"], ["there is no method 'zzz'; available: auto, ei, random"]),
         (
             ["tune", "job.py", "--method", "gp-ucb", "--option", "solvr=cg"],
             ["no option 'solvr'; did you mean 'solver'?"],
@@ -306,12 +308,9 @@ def test_no_argument_of_tune_is_taken_for_an_option_of_a_method(run, folder):
 # ---- journals that are none: 1, and not a byte of them changed
 
 
-DESCRIPTION = Description("job", "score", "max", {}, "random", 0)
-
-
 def description_of_job():
     space = raybo.Space({"x": raybo.Float(0, 1), "n": raybo.Integer(1, 9)})
-    return Description("job", "score", "max", space.to_json(), "random", 0)
+    return Description("job", Goals(("score",), ("max",)), space, "random", 0)
 
 
 @pytest.fixture
@@ -320,11 +319,11 @@ def journal(folder):
     with contextlib.closing(Journal(path, description_of_job())) as journal:
         asked = {"x": [0.25, 0.5], "values": [0.25, 5], "tags": {}, "seen": 1}
         events = [
-            Event(Kind.PLANNED, None, {"trials": 2}, 1),
-            Event(Kind.ASKED, 0, asked, 2),
-            Event(Kind.TOLD, 0, {"value": 0.5, "seconds": 1.0}, 3),
-            Event(Kind.ASKED, 1, asked, 4),
-            Event(Kind.FAILED, 1, {"reason": "ValueError: no"}, 5),
+            Planned(trials=2, number=1),
+            Asked.of(0, asked, number=2),
+            Told(0, value=0.5, seconds=1.0, number=3),
+            Asked.of(1, asked, number=4),
+            Failed(1, reason="ValueError: no", number=5),
         ]
         journal.append(events)
     return path
@@ -481,10 +480,10 @@ def engine(monkeypatch):
 
 def study(*ends):
     description = description_of_job()
-    events = [Event(Kind.PLANNED, None, {"trials": 4}, 1)]
+    events = [Planned(trials=4, number=1)]
     for number, (kind, data) in enumerate(ends):
-        events.append(Event(Kind.ASKED, number, {"x": [0, 0], "values": [0.5, 3], "tags": {}}, len(events) + 1))
-        events.append(Event(kind, number, data, len(events) + 1))
+        events.append(Asked(number, x=[0, 0], values=[0.5, 3], tags={}, number=len(events) + 1))
+        events.append(KINDS[kind].of(number, data, number=len(events) + 1))
     return Study(description, events)
 
 
@@ -910,10 +909,10 @@ def test_a_place_far_away_is_told_whole(monkeypatch, tmp_path):
     deep = tmp_path.joinpath(*"abcdefgh")
     deep.mkdir(parents=True)
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0)
-    events = [searcher.apply(searcher.propose(searcher.history)), searcher.apply(Event(Kind.TOLD, 0, {"value": 0.5}))]
+    events = [searcher.apply(searcher.propose(searcher.history)), searcher.apply(Told(0, value=0.5))]
     path = tmp_path / "job.db"
     (tmp_path / "job.trials" / "0").mkdir(parents=True)
-    study = Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), events, path)
+    study = Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), events, path)
     told = {}
     for where in (tmp_path, deep):
         monkeypatch.chdir(where)
@@ -928,8 +927,8 @@ def test_a_place_far_away_is_told_whole(monkeypatch, tmp_path):
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_terminal_that_does_not_know_a_sign_is_told_its_code(tmp_path, encoding):
     searcher = raybo.Searcher({"größe 大": raybo.Float(0, 1)}, "random", seed=0)
-    events = [searcher.apply(searcher.propose(searcher.history)), searcher.apply(Event(Kind.TOLD, 0, {"value": 0.5}))]
-    journal = Journal(tmp_path / "job.db", Description("job", "value", "max", searcher.space.to_json(), "random", 0))
+    events = [searcher.apply(searcher.propose(searcher.history)), searcher.apply(Told(0, value=0.5))]
+    journal = Journal(tmp_path / "job.db", Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0))
     journal.append(events)
     journal.close()
     done = subprocess.run(

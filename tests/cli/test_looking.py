@@ -15,6 +15,8 @@ import pytest
 import raybo
 from raybo import cli
 from raybo.journal import Journal, requests
+from raybo.record.events import Asked
+from raybo.record.goals import Goals
 from raybo.reporting import watch
 from raybo.study.study import load
 from tests.reporting.studies import run as study_of
@@ -86,9 +88,7 @@ def test_show_replays_and_fails_where_a_proposal_differs(run, tmp_path):
     assert (code, err) == (0, "")
     assert out == "12 proposals recomputed from the journal alone: all are identical\n"
     study = load("job.db")
-    events = [
-        replace(e, data={**e.data, "x": [0.5] * 4}) if e.trial == 3 and "x" in e.data else e for e in study.events
-    ]
+    events = [replace(e, x=[0.5] * 4) if e.trial == 3 and isinstance(e, Asked) else e for e in study.events]
     with contextlib.closing(Journal(tmp_path / "other.db", study.description)) as journal:
         journal.append(events)
     code, out, err = run("show", "other.db", "--replay")
@@ -99,9 +99,7 @@ def test_show_replays_and_fails_where_a_proposal_differs(run, tmp_path):
 def test_show_replays_what_another_machine_rounded_otherwise(run, tmp_path):
     study = load("job.db")
     events = [
-        replace(e, data={**e.data, "x": [value * (1 + 1e-12) for value in e.data["x"]]})
-        if e.trial == 3 and "x" in e.data
-        else e
+        replace(e, x=[value * (1 + 1e-12) for value in e.x]) if e.trial == 3 and isinstance(e, Asked) else e
         for e in study.events
     ]
     with contextlib.closing(Journal(tmp_path / "other.db", study.description)) as journal:
@@ -266,7 +264,7 @@ def test_a_running_study_is_asked_for_a_configuration(run, tmp_path):
         journal.begin(journal.description)
         code, _, err = run("enqueue", "job.db", *VALUES)
         assert (code, "takes no requests; enqueue the configuration once" in err) == (1, True)
-        assert requests.hear(path)
+        assert requests.listen(path)
         code, out, _ = run("enqueue", "job.db", *VALUES)
         assert (code, out) == (0, "Enqueued; the study runs it as soon as a worker is free\n")
         code, _, err = run("enqueue", "job.db", *VALUES, "--value", "0.5")
@@ -288,8 +286,8 @@ def test_enqueuing_twice_is_told(run):
 
 
 def test_a_result_of_several_metrics_is_an_object(run, tmp_path):
-    wanted = {"metric": "accuracy", "metrics": {"accuracy": "max", "seconds": "min"}}
-    with contextlib.closing(Journal(tmp_path / "two.db", replace(load("job.db").description, **wanted))):
+    goals = Goals.of({"accuracy": "max", "seconds": "min"})
+    with contextlib.closing(Journal(tmp_path / "two.db", replace(load("job.db").description, goals=goals))):
         pass
     code, out, err = run("enqueue", "two.db", *VALUES, "--value", '{"accuracy": 0.5, "seconds": 3}')
     assert (code, err) == (0, ""), out
@@ -309,7 +307,7 @@ def test_a_running_study_is_stopped_by_its_journal(run, tmp_path):
     journal.begin(journal.description)
     code, _, err = run("stop", "job.db")
     assert (code, "takes no requests; stop it where it was started" in err) == (1, True)
-    assert requests.hear(path)
+    assert requests.listen(path)
 
     def end():
         while not requests.waiting(path):

@@ -12,8 +12,8 @@ import raybo
 from raybo import cli
 from raybo.common.terminal import visible
 from raybo.engine.console import SafeConsole
-from raybo.engine.plan import Status
 from raybo.engine.progress import Display
+from raybo.engine.status import Status
 from raybo.journal import Journal
 from tests.reporting.studies import failed_study
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.integrate import trapezoid
 
-from raybo.record.events import Event, Kind
+from raybo.record.events import Asked, Failed, Told
 from raybo.record.history import History
 from raybo.space import Float, Space
 
@@ -26,11 +26,11 @@ class Met(History):
         number = len(self)
         met = {} if c is None else {"c": [float(v) for v in c]}
         known_first = {} if failed or y is not None else met
-        self.apply(Event(Kind.ASKED, number, {"x": [float(v) for v in x], "tags": tags or {}, **known_first}))
+        self.apply(Asked.of(number, {"x": [float(v) for v in x], "tags": tags or {}, **known_first}))
         if failed:
-            self.apply(Event(Kind.FAILED, number, {"reason": "raised", **met}))
+            self.apply(Failed.of(number, {"reason": "raised", **met}))
         elif y is not None:
-            self.apply(Event(Kind.TOLD, number, {"value": float(y), **met}))
+            self.apply(Told.of(number, {"value": float(y), **met}))
         return number
 
 

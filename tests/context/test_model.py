@@ -6,7 +6,7 @@ import pytest
 from raybo.common.errors import MethodError
 from raybo.context import Density, context_model, cube_of_contexts, fit_joint, with_context
 from raybo.context.model import IMAGINED, split_distances
-from raybo.record.events import Event, Kind
+from raybo.record.events import Stopped
 from raybo.space import Categorical, Float, Space
 from raybo.surrogate import Observations
 from raybo.surrogate.likelihood import Likelihood
@@ -117,5 +117,5 @@ def test_observations_of_one_point_and_context_are_merged():
 def test_a_stopped_trial_has_no_part():
     history = of_newsvendor(6)
     number = history.trial([0.9], [0.9])
-    history.apply(Event(Kind.STOPPED, number, {"reason": "by the user"}))
+    history.apply(Stopped(number, reason="by the user"))
     assert joint_of(history).gp.n == 6

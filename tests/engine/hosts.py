@@ -23,8 +23,8 @@ PORT, DASHBOARD_PORT = 6379, 8265
 RAY = (
     sys.executable,
     "-c",
-    "import ray, ray.scripts.scripts; from raybo.engine.ray.connection import patience_with\n"
-    "with patience_with(ray): ray.scripts.scripts.main()",
+    "import ray, ray.scripts.scripts; from raybo.engine.ray.connection import patient_start\n"
+    "with patient_start(ray): ray.scripts.scripts.main()",
 )
 
 
@@ -77,8 +77,8 @@ class Hosts:
             _ip("link", "add", bridge, "type", "bridge")
             _ip("link", "set", bridge, "up")
             seen = f"--include-dashboard={'true' if self.has_dashboard else 'false'}"
-            listens = ["--dashboard-host=10.77.0.1", f"--dashboard-port={DASHBOARD_PORT}"]
-            self._add(["--head", f"--port={PORT}", seen, *listens, f"--num-cpus={self.head_cpus}"])
+            notifies = ["--dashboard-host=10.77.0.1", f"--dashboard-port={DASHBOARD_PORT}"]
+            self._add(["--head", f"--port={PORT}", seen, *notifies, f"--num-cpus={self.head_cpus}"])
         except BaseException:
             self.__exit__()
             raise

@@ -12,8 +12,11 @@ import raybo
 from raybo.common.errors import RayError
 from raybo.engine import follow
 from raybo.engine.follow import Ended, StudyLost, attach, stop
-from raybo.journal import Description, Journal
-from raybo.record.events import Event, Kind, planned
+from raybo.engine.ray.named_studies import NAMESPACE
+from raybo.journal import Journal
+from raybo.record.description import Description
+from raybo.record.events import Planned, Told
+from raybo.record.goals import Goals
 
 
 class ActorError(Exception):
@@ -31,7 +34,7 @@ def cluster(monkeypatch, tmp_path):
     def get_actor(name, namespace):
         raise ValueError(name)
 
-    names = [{"name": "other", "namespace": follow.NAMESPACE}]
+    names = [{"name": "other", "namespace": NAMESPACE}]
     ray = SimpleNamespace(
         get_actor=get_actor,
         util=SimpleNamespace(list_named_actors=lambda all_namespaces: names),
@@ -45,17 +48,17 @@ def cluster(monkeypatch, tmp_path):
 def journal(path, trials=1):
     """One trial that has finished, of so many."""
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0)
-    events = [searcher.apply(planned(trials)), searcher.apply(searcher.propose(searcher.history))]
-    events.append(searcher.apply(Event(Kind.TOLD, 0, {"value": 0.5})))
+    events = [searcher.apply(Planned(trials=trials)), searcher.apply(searcher.propose(searcher.history))]
+    events.append(searcher.apply(Told(0, value=0.5)))
     with contextlib.closing(
-        Journal(path, Description("job", "value", "max", searcher.space.to_json(), "random", 0))
+        Journal(path, Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0))
     ) as opened:
         opened.append(events)
     return path
 
 
 @pytest.mark.parametrize("ask", [attach, stop])
-def test_where_no_such_study_runs_its_journal_and_the_command_are_named(ask, cluster):
+def test_unknown_study_error_names_journal_and_command(ask, cluster):
     with pytest.raises(RayError) as told:
         ask("my job", "auto")
     assert str(told.value) == (
@@ -69,7 +72,7 @@ def test_where_no_such_study_runs_its_journal_and_the_command_are_named(ask, clu
 
 
 @pytest.mark.parametrize(("trials", "has_ended"), [(1, True), (2, False)])
-def test_a_study_whose_process_goes_after_its_end_has_ended_and_was_not_lost(trials, has_ended, cluster, monkeypatch):
+def test_process_gone_after_the_end_is_not_lost(trials, has_ended, cluster, monkeypatch):
     path = journal(cluster / "job.db", trials)
     actor = SimpleNamespace(outcome=SimpleNamespace(remote=lambda: None))
     monkeypatch.setattr(follow, "_find", lambda ray, name: (actor, SimpleNamespace(path=path)))
@@ -87,7 +90,7 @@ def test_a_study_whose_process_goes_after_its_end_has_ended_and_was_not_lost(tri
 
 
 @pytest.mark.parametrize(("command", "says"), [("attach", "job has ended"), ("stop", "Stopped")])
-def test_the_command_names_a_journal_that_lies_on_another_machine(command, says, monkeypatch):
+def test_command_names_journal_on_another_machine(command, says, monkeypatch):
     from click.testing import CliRunner
 
     from raybo.cli import cluster
@@ -102,7 +105,7 @@ def test_the_command_names_a_journal_that_lies_on_another_machine(command, says,
 
 
 @pytest.mark.parametrize("has_ended", [True, False])
-def test_a_study_that_has_ended_gives_its_name_to_the_next_and_one_that_runs_keeps_it(has_ended, cluster, monkeypatch):
+def test_name_is_free_only_after_the_study_ended(has_ended, cluster, monkeypatch):
     class Taken(ValueError):
         pass
 

@@ -13,9 +13,9 @@ import pytest
 
 import raybo
 from raybo.engine.study import trial_output
-from raybo.engine.study.trial_output import Printed
+from raybo.engine.study.trial_output import TrialOutput
 from raybo.engine.trial import captured_output
-from raybo.engine.trial.captured_output import FILE_BYTES, KEPT_BYTES, caught, left_by
+from raybo.engine.trial.captured_output import FILE_BYTES, KEPT_BYTES, capture_output, read_unsent
 from raybo.journal.beside import trial_directory
 from raybo.record.events import State
 
@@ -31,7 +31,7 @@ def another_worker():
 def catch(directory, job, send=lambda where, data: None, owner=ME):
     """The pieces that were not sent while the job ran."""
     rest = []
-    with caught(directory, owner, send, rest):
+    with capture_output(directory, owner, send, rest):
         job()
     return rest
 
@@ -39,14 +39,14 @@ def catch(directory, job, send=lambda where, data: None, owner=ME):
 # ---- in the worker
 
 
-def test_everything_that_a_trial_prints_is_caught_and_nothing_else(tmp_path):
+def test_all_output_of_a_trial_is_captured(tmp_path):
     code = """
 import os, subprocess, sys, warnings
 from pathlib import Path
-from raybo.engine.trial.captured_output import caught
+from raybo.engine.trial.captured_output import capture_output
 rest = []
 print("before")
-with caught(Path(sys.argv[1]), ("study", 3, 1), lambda *_: None, rest):
+with capture_output(Path(sys.argv[1]), ("study", 3, 1), lambda *_: None, rest):
     print("from Python")
     warnings.warn("a warning", stacklevel=1)
     os.write(1, b"from C\\n")
@@ -60,7 +60,7 @@ print("after", rest)
         assert f"{said}\\n" in after
 
 
-def test_a_silent_trial_leaves_nothing_and_the_next_one_gets_what_is_its_own(tmp_path):
+def test_output_belongs_to_the_trial_that_printed_it(tmp_path):
     assert catch(tmp_path, lambda: os.write(1, b"one")) == [(0, b"one")]
     assert catch(tmp_path, lambda: None) == []
     assert catch(tmp_path, lambda: os.write(2, b"two")) == [(0, b"two")]
@@ -96,7 +96,7 @@ def test_a_long_trial_is_heard_while_it_runs(tmp_path, monkeypatch):
     ]
 
 
-def test_a_flood_keeps_its_end_and_its_file_stays_small(tmp_path, monkeypatch):
+def test_end_of_a_flood_of_output_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(captured_output, "SEND_SECONDS", 0.01)
     monkeypatch.setattr("ray.wait", lambda refs, timeout: (refs, []))
     sizes, give_up = [], time.monotonic() + 20.0
@@ -120,23 +120,23 @@ def test_a_flood_keeps_its_end_and_its_file_stays_small(tmp_path, monkeypatch):
 
 def test_what_a_dead_worker_had_written_is_found(tmp_path):
     code = (
-        "import os, sys; from pathlib import Path; from raybo.engine.trial.captured_output import caught\n"
-        "with caught(Path(sys.argv[1]), ('study', 3, 1), lambda *a: None, []):\n"
+        "import os, sys; from pathlib import Path; from raybo.engine.trial.captured_output import capture_output\n"
+        "with capture_output(Path(sys.argv[1]), ('study', 3, 1), lambda *a: None, []):\n"
         "    print('the last words', flush=True); os.kill(os.getpid(), 9)\n"
     )
     assert subprocess.run([sys.executable, "-c", code, tmp_path]).returncode == -signal.SIGKILL
-    assert left_by(tmp_path, ME, 0) == (0, b"the last words\n")
-    assert left_by(tmp_path, ME, 4) == (4, b"last words\n")
-    assert left_by(tmp_path, ("study", 3, 2), 0) == (0, b"")
+    assert read_unsent(tmp_path, ME, 0) == (0, b"the last words\n")
+    assert read_unsent(tmp_path, ME, 4) == (4, b"last words\n")
+    assert read_unsent(tmp_path, ("study", 3, 2), 0) == (0, b"")
     (tmp_path / "raybo-output-other").write_bytes(b"\xff nonsense")
-    assert left_by(tmp_path, ("another", 3, 1), 7) == (7, b"")
+    assert read_unsent(tmp_path, ("another", 3, 1), 7) == (7, b"")
 
 
-def test_of_a_file_that_began_anew_a_dead_workers_words_are_counted_from_the_first(tmp_path):
+def test_truncated_output_file_keeps_the_byte_count(tmp_path):
     header = f"study 3 1 {captured_output.HEADER_BYTES} 1000".ljust(captured_output.HEADER_BYTES - 1) + "\n"
     (tmp_path / f"{captured_output.PREFIX}worker").write_bytes(header.encode() + b"the last words")
-    assert left_by(tmp_path, ME, 1_004) == (1_004, b"last words")
-    assert left_by(tmp_path, ME, 990) == (1_000, b"the last words")  # ten bytes were in the file before
+    assert read_unsent(tmp_path, ME, 1_004) == (1_004, b"last words")
+    assert read_unsent(tmp_path, ME, 990) == (1_000, b"the last words")  # ten bytes were in the file before
 
 
 # ---- in the study
@@ -149,55 +149,55 @@ def complaints():
 
 @pytest.fixture
 def study(tmp_path, complaints):
-    return Printed(tmp_path / "study.db", complaints.append)
+    return TrialOutput(tmp_path / "study.db", complaints.append)
 
 
 def kept(tmp_path, trial):
     return (trial_directory(tmp_path / "study.db", trial) / "output.txt").read_bytes()
 
 
-def test_attempts_are_kept_one_after_the_other_and_late_pieces_are_not_heard(study, tmp_path):
+def test_attempts_append_output_and_late_chunks_are_ignored(study, tmp_path):
     study.begin(0, 1)
-    study.hear(0, 1, (0, b"one\ntw"))
-    study.hear(0, 1, (6, b"o\nrest"))
+    study.receive(0, 1, (0, b"one\ntw"))
+    study.receive(0, 1, (6, b"o\nrest"))
     study.end(0)
     study.begin(0, 2)
-    study.hear(0, 1, (12, b"late"))
-    study.hear(0, 2, (0, "grün\n".encode()))
+    study.receive(0, 1, (12, b"late"))
+    study.receive(0, 2, (0, "grün\n".encode()))
     study.end(0)
-    study.hear(0, 2, (6, b"later"))
+    study.receive(0, 2, (6, b"later"))
     assert kept(tmp_path, 0).decode() == "one\ntwo\nrest\n--- attempt 2\ngrün\n"
     assert study.since(0) == ([(0, "one"), (0, "two"), (0, "rest"), (0, "grün")], 0, 4)
     assert study.since(3) == ([(0, "grün")], 0, 4)
     assert study.since(99) == study.since(0)  # whoever watched another process that ran the study
 
 
-def test_what_is_heard_is_counted_with_what_was_missed_and_no_letter_is_cut_in_two(study):
+def test_received_output_counts_missed_bytes_and_joins_characters(study):
     study.begin(0, 1)
     first, second = "grü".encode()[:-1], "grü\n".encode()[-2:]
-    study.hear(0, 1, (0, first))
-    study.hear(0, 1, (3, second))
-    assert study.heard(0) == 5
-    study.hear(0, 1, (1_000, b"much later\n"))  # only the last of a flood is sent
-    assert study.heard(0) == 1_011
+    study.receive(0, 1, (0, first))
+    study.receive(0, 1, (3, second))
+    assert study.received(0) == 5
+    study.receive(0, 1, (1_000, b"much later\n"))  # only the last of a flood is sent
+    assert study.received(0) == 1_011
     assert study.since(0)[0] == [(0, "grü"), (0, "much later")]
 
 
 def test_a_first_attempt_begins_the_file_anew(study, tmp_path):
     for word in (b"old", b"new"):
         study.begin(5, 1)
-        study.hear(5, 1, (0, word))
+        study.receive(5, 1, (0, word))
         study.end(5)
     assert kept(tmp_path, 5) == b"new"
 
 
 @pytest.mark.parametrize("lines", [1_000, 100])  # a piece that is written at once, and one that is less than a buffer
-def test_the_last_100_kB_are_kept_and_the_last_lines_told(study, tmp_path, lines):
+def test_last_100_kB_and_last_lines_are_kept(study, tmp_path, lines):
     study.begin(1, 1)
     at = 0
     for i in range(60_000 // lines):
         data = b"".join(b"%05d %06d\n" % (i, j) for j in range(lines))
-        study.hear(1, 1, (at, data))
+        study.receive(1, 1, (at, data))
         at += len(data)
         assert len(kept(tmp_path, 1)) <= 3 * KEPT_BYTES
     study.end(1)
@@ -207,9 +207,9 @@ def test_the_last_100_kB_are_kept_and_the_last_lines_told(study, tmp_path, lines
     assert (len(told), left_out, count) == (trial_output.LINES, 60_000 - 100 - trial_output.LINES, 60_000)
 
 
-def test_a_line_is_what_a_terminal_shows_of_it_and_has_an_end(study):
+def test_line_is_shown_as_on_a_terminal(study):
     study.begin(0, 1)
-    study.hear(0, 1, (0, b" 10 %\r 50 %\r100 %\n" + b"y" * 50_000))
+    study.receive(0, 1, (0, b" 10 %\r 50 %\r100 %\n" + b"y" * 50_000))
     study.end(0)
     (_, bar), (_, long) = study.since(0)[0]
     assert bar == "100 %"
@@ -218,22 +218,22 @@ def test_a_line_is_what_a_terminal_shows_of_it_and_has_an_end(study):
 
 
 def test_a_study_that_is_not_kept_keeps_nothing(tmp_path):
-    study = Printed(None, pytest.fail)
+    study = TrialOutput(None, pytest.fail)
     study.begin(0, 1)
-    study.hear(0, 1, (0, b"word\n"))
+    study.receive(0, 1, (0, b"word\n"))
     study.end(0)
     assert study.since(0)[0] == [(0, "word")]
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_cannot_be_kept_is_told_once_and_a_link_is_not_followed(study, tmp_path, complaints):
+def test_unwritable_output_is_noted_once_and_links_refused(study, tmp_path, complaints):
     victim = tmp_path / "victim"
     victim.write_text("mine")
     trial_directory(tmp_path / "study.db", 0).mkdir(parents=True)
     (trial_directory(tmp_path / "study.db", 0) / "output.txt").symlink_to(victim)
     study.begin(0, 1)
-    study.hear(0, 1, (0, b"one"))
-    study.hear(0, 1, (3, b"two"))
+    study.receive(0, 1, (0, b"one"))
+    study.receive(0, 1, (3, b"two"))
     assert len(complaints) == 1
     assert "cannot be kept" in complaints[0]
     assert victim.read_text() == "mine"
@@ -243,7 +243,7 @@ def test_what_cannot_be_kept_is_told_once_and_a_link_is_not_followed(study, tmp_
 
 
 @pytest.mark.ray
-def test_a_study_hears_its_trials_and_each_knows_itself(ray_session, tmp_path):
+def test_study_receives_output_and_trials_know_themselves(ray_session, tmp_path):
     @raybo.objective(space={"x": raybo.Float(0, 1)}, metric="loss", mode="min")
     def job(config):
         me = raybo.current_trial()

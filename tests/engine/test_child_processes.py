@@ -11,10 +11,10 @@ import pytest
 
 FORKS = """
 import os, signal, sys, time
-from raybo.engine.trial.child_processes import part_with_forks
+from raybo.engine.trial.child_processes import isolate_child_processes
 
 signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))  # as Ray's workers have it
-part_with_forks()
+isolate_child_processes()
 {more}
 for _ in range(200):
     child = os.fork()
@@ -32,7 +32,7 @@ os.kill(os.getpid(), signal.SIGTERM)
     [("", 60, -15), ("signal.signal(signal.SIGTERM, lambda number, frame: None)", 0.001, 0)],
     ids=["with Ray's handler", "with the user's"],
 )
-def test_a_forked_process_ends_however_soon_it_is_told_to(more, lives, ends):
+def test_forked_process_ends_on_an_early_SIGTERM(more, lives, ends):
     """Python forgets a signal that comes while it prepares a fresh process: one of 200 would live on."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     text = FORKS.format(more=more, lives=lives)

@@ -97,7 +97,7 @@ def until(condition, what):
         time.sleep(0.1)
 
 
-def test_a_node_may_join_and_be_cut_off_and_nothing_hangs_or_is_lost(cluster, directory):
+def test_nodes_may_join_and_be_cut_off(cluster, directory):
     path, log, held = directory / "study.db", directory / "log", directory / "held"
     study = command(
         cluster, directory, "tune", "job.py", "--method", "random", "--trials", 12, "--storage", path,
@@ -127,7 +127,7 @@ def test_a_node_may_join_and_be_cut_off_and_nothing_hangs_or_is_lost(cluster, di
     assert 0 <= begun <= 2
 
 
-def test_a_detached_study_outlives_its_driver_and_its_own_process(cluster, directory):
+def test_detached_study_outlives_driver_and_actor(cluster, directory):
     path, held = directory / "far.db", directory / "held"
     held.touch()  # however long a command takes to start, the study is under way
     on = ["--address", cluster.address]
@@ -163,7 +163,7 @@ def test_a_detached_study_outlives_its_driver_and_its_own_process(cluster, direc
     until(lambda: finished(path) == 26, "one trial more")
 
 
-def test_a_detached_study_of_trials_that_report_goes_on_from_their_checkpoints(cluster, directory):
+def test_detached_study_continues_trials_from_checkpoints(cluster, directory):
     path, log = directory / "steps.db", directory / "log"
     said = command(
         cluster, directory, "tune", "steps.py", "--trials", 9, "--storage", path, "--address", cluster.address,
@@ -232,7 +232,7 @@ def _as_in_a_shell():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def test_a_detached_study_needs_a_cluster_and_a_journal(directory):
+def test_detached_study_needs_cluster_and_journal(directory):
     refused = subprocess.run(
         [*RAYBO, "tune", "job.py", "--detach"], cwd=directory, capture_output=True, text=True, check=False
     )

@@ -83,7 +83,7 @@ if any(word.endswith(("dashboard/agent.py", "runtime_env/agent/main.py")) for wo
 @pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.timeout(900)
-def test_a_machine_may_be_so_busy_that_rays_agents_take_long_to_start(tmp_path):
+def test_local_ray_starts_though_its_agents_are_slow(tmp_path):
     """A raylet that is not told their ports waits 15 seconds for each, and dies."""
     Path(tmp_path, "sitecustomize.py").write_text(SLOW_AGENTS)
     Path(tmp_path, "job.py").write_text(IMPORTS_RAY_FIRST.replace("import ray\n", ""))
@@ -136,7 +136,7 @@ def test_what_listens_and_is_no_ray_is_refused(monkeypatch, server):
     ],
     ids=lambda value: value[:20],
 )
-def test_where_nobody_can_answer_it_is_said_at_once(monkeypatch, address, words):
+def test_dead_address_is_refused_at_once(monkeypatch, address, words):
     for argument in (address, None):
         if argument is None:
             monkeypatch.setenv("RAY_ADDRESS", address)
@@ -155,7 +155,7 @@ def test_the_environment_is_as_it_was_afterwards():
 
 
 @pytest.mark.ray
-def test_a_real_cluster_passes_the_probe_and_the_check_of_its_token(ray_session):
+def test_real_cluster_passes_probe_and_token_check(ray_session):
     address = ray_session.get_runtime_context().gcs_address
     host, _, port = address.rpartition(":")
     connection._probe(address, host, int(port))
@@ -163,7 +163,7 @@ def test_a_real_cluster_passes_the_probe_and_the_check_of_its_token(ray_session)
 
 
 @pytest.mark.ray
-def test_the_ray_that_this_process_is_connected_to_is_used_and_left_running(ray_session):
+def test_connected_ray_is_used_and_left_running(ray_session):
     own = ray_session.get_runtime_context().gcs_address
     for address in (None, "auto", own):
         with ray_for_study(address, None) as ray:
@@ -176,7 +176,7 @@ def test_the_ray_that_this_process_is_connected_to_is_used_and_left_running(ray_
 
 
 @pytest.mark.ray
-def test_a_local_ray_has_no_process_that_a_study_has_no_use_for(ray_session):
+def test_local_ray_has_no_needless_process(ray_session):
     kinds = set(ray_session._private.worker._global_node.all_processes)
     assert kinds >= {"gcs_server", "raylet"}
     assert not kinds & {"dashboard", "monitor", "log_monitor"}

@@ -8,8 +8,8 @@ import re
 import pytest
 import ray
 
-from raybo.engine.study.dispatch import Flight
-from raybo.engine.study.lifecycle import Life, Occurrence
+from raybo.engine.lifecycle import Life, Occurrence
+from raybo.engine.study.dispatch import DispatchedTrial
 
 RETURNED = (Occurrence.RETURNED, {"value": 1.0})
 ERRORS = ray.exceptions
@@ -44,23 +44,23 @@ def outcome(tasks, happens, limit=None, on_cluster=False):
     """What comes of a flight to which this happens as soon as it is waited for."""
 
     async def run():
-        flight = Flight(Life(0))
-        flight.submit(tasks, {"x": 0.5}, None)
-        waiting = asyncio.ensure_future(flight.outcome(limit, on_cluster))
+        dispatched = DispatchedTrial(Life(0))
+        dispatched.submit(tasks, {"x": 0.5}, None)
+        waiting = asyncio.ensure_future(dispatched.outcome(limit, on_cluster))
         await asyncio.sleep(0)
-        happens(flight)
+        happens(dispatched)
         return await asyncio.wait_for(waiting, 10)
 
     return asyncio.run(run())
 
 
 def fails(error):
-    return lambda flight: flight.task.set_exception(error)
+    return lambda dispatched: dispatched.task.set_exception(error)
 
 
 @pytest.mark.parametrize("on_cluster", [False, True])
 def test_what_the_task_returns_is_what_happened(tasks, on_cluster):
-    found = outcome(tasks, lambda flight: flight.task.set_result(RETURNED), limit=60.0, on_cluster=on_cluster)
+    found = outcome(tasks, lambda dispatched: dispatched.task.set_result(RETURNED), limit=60.0, on_cluster=on_cluster)
     assert found == RETURNED
     assert tasks.given == [({"x": 0.5}, None)]
     assert tasks.cancelled == []
@@ -110,39 +110,39 @@ def test_what_the_task_returns_is_what_happened(tasks, on_cluster):
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
 )
-def test_what_ray_reports_is_a_lost_worker_or_the_jobs_own_doing(tasks, error, occurrence, reason, on_cluster):
+def test_rays_errors_become_occurrences(tasks, error, occurrence, reason, on_cluster):
     found, data = outcome(tasks, fails(error), on_cluster=on_cluster)
     assert found is occurrence
     assert re.search(reason, data["reason"])
 
 
 def test_the_limit_counts_from_the_beginning(tasks):
-    assert outcome(tasks, lambda flight: flight.start("node"), limit=0.01) == (
+    assert outcome(tasks, lambda dispatched: dispatched.start("node"), limit=0.01) == (
         Occurrence.OVER_LIMIT,
         {"reason": "it ran longer than its limit of 0.01 seconds", "seconds": 0.01},
     )
     assert len(tasks.cancelled) == 1
 
-    def later(flight):  # it has not begun when its limit has passed
-        asyncio.get_running_loop().call_later(0.05, flight.task.set_result, RETURNED)
+    def later(dispatched):  # it has not begun when its limit has passed
+        asyncio.get_running_loop().call_later(0.05, dispatched.task.set_result, RETURNED)
 
     assert outcome(tasks, later, limit=0.01) == RETURNED
 
 
-def test_the_limit_of_an_attempt_whose_node_was_lost_is_not_that_of_the_next(tasks, monkeypatch):
+def test_time_limit_ends_with_its_attempt(tasks, monkeypatch):
     """Neither the result nor the cancelling of a trial comes through from a node that was cut off."""
 
     async def run():
-        flight = Flight(Life(0))
+        dispatched = DispatchedTrial(Life(0))
         found = []
-        for end in (flight.gone.set, lambda: flight.task.set_exception(ERRORS.WorkerCrashedError())):
-            flight.submit(tasks, {"x": 0.5}, None)
-            waiting = asyncio.ensure_future(flight.outcome(0.02 if not found else 60.0, True))
-            flight.start("node")
+        for end in (dispatched.node_lost.set, lambda: dispatched.task.set_exception(ERRORS.WorkerCrashedError())):
+            dispatched.submit(tasks, {"x": 0.5}, None)
+            waiting = asyncio.ensure_future(dispatched.outcome(0.02 if not found else 60.0, True))
+            dispatched.start("node")
             await asyncio.sleep(0.1)
             end()
             found.append((await asyncio.wait_for(waiting, 10))[0])
-            flight.again()
+            dispatched.reset()
         return found
 
     monkeypatch.setattr(ray, "cancel", lambda task, *, force: None)
@@ -150,18 +150,18 @@ def test_the_limit_of_an_attempt_whose_node_was_lost_is_not_that_of_the_next(tas
 
 
 def test_a_trial_that_is_stopped_says_why(tasks):
-    found = outcome(tasks, lambda flight: flight.stop("stopped by the user"))
+    found = outcome(tasks, lambda dispatched: dispatched.stop("stopped by the user"))
     assert found == (Occurrence.STOPPED, {"reason": "stopped by the user"})
-    Flight(Life(0)).stop("stopped by the user")  # one that was not submitted
+    DispatchedTrial(Life(0)).stop("stopped by the user")  # one that was not submitted
     assert len(tasks.cancelled) == 1
 
 
 @pytest.mark.parametrize(("node", "occurrence"), [("node", Occurrence.WORKER_LOST), (None, Occurrence.NEVER_BEGAN)])
 def test_the_loss_of_its_node_ends_the_wait(tasks, node, occurrence):
-    def lost(flight):
+    def lost(dispatched):
         if node is not None:
-            flight.start(node)
-        flight.gone.set()
+            dispatched.start(node)
+        dispatched.node_lost.set()
 
     found, data = outcome(tasks, lost, on_cluster=True)
     assert found is occurrence
@@ -169,17 +169,17 @@ def test_the_loss_of_its_node_ends_the_wait(tasks, node, occurrence):
     assert len(tasks.cancelled) == 1
 
 
-def test_a_result_counts_though_its_node_was_lost_since(tasks):
-    def both(flight):
-        flight.gone.set()
-        flight.task.set_result(RETURNED)
+def test_result_counts_though_its_node_was_lost(tasks):
+    def both(dispatched):
+        dispatched.node_lost.set()
+        dispatched.task.set_result(RETURNED)
 
     assert outcome(tasks, both, on_cluster=True) == RETURNED
 
 
 def test_another_attempt_knows_nothing_of_the_one_before():
-    flight = Flight(Life(0))
-    flight.start("node")
-    flight.gone.set()
-    flight.again()
-    assert (flight.node, flight.gone.is_set()) == (None, False)
+    dispatched = DispatchedTrial(Life(0))
+    dispatched.start("node")
+    dispatched.node_lost.set()
+    dispatched.reset()
+    assert (dispatched.node, dispatched.node_lost.is_set()) == (None, False)

@@ -13,10 +13,15 @@ import pytest
 import raybo
 from raybo.common.errors import JournalError
 from raybo.engine.plan import Plan
+from raybo.engine.run_options import RunOptions
 from raybo.engine.study.event_log import EventLog
-from raybo.engine.study.pace import Pace
-from raybo.journal import Description, read
-from raybo.record.events import Event, Kind, Origin, State
+from raybo.engine.study.timings import Timings
+from raybo.journal import read
+from raybo.record.description import Description
+from raybo.record.events import Begun, Failed, Kind, Origin, Reported, Retried, State, Stopped, Told
+from raybo.record.goals import Goals
+from raybo.record.history import History
+from raybo.study.study import load
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})
 
@@ -28,27 +33,20 @@ def objective(config):
 
 @pytest.fixture
 def plan(tmp_path):
-    description = Description("objective", "loss", "min", SPACE.to_json(), "random", 0)
+    description = Description("objective", Goals(("loss",), ("min",)), SPACE, "random", 0)
     return Plan(
         description=description,
         path=tmp_path / "study.db",
         trials=3,
         workers=2,
-        elastic=False,
-        takes_all_room=True,
-        retries=2,
-        trial_seconds=None,
-        max_seconds=None,
+        options=RunOptions(),
         driver=os.getpid(),
-        detached=False,
-        begun=0.0,
-        after=0,
     )
 
 
 @contextlib.contextmanager
 def opened(plan):
-    with contextlib.closing(EventLog(plan, objective, Pace(plan.workers, plan.takes_all_room))) as log:
+    with contextlib.closing(EventLog(plan, objective, Timings(plan.workers, plan.takes_all_room))) as log:
         yield log
 
 
@@ -58,14 +56,14 @@ def ask(log):
 
 
 def tell(log, number, value):
-    return log.add(Event(Kind.TOLD, number, {"value": value, "seconds": 1.0, "attempt": 1})).number
+    return log.add(Told(number, value=value, seconds=1.0, attempt=1)).number
 
 
 def said(log, after=0):
     return log.status(running=0, reason="", after=after)
 
 
-def test_what_is_told_is_committed_and_what_is_proposed_knows_more(plan):
+def test_status_shows_committed_events_and_proposals_all(plan):
     with opened(plan) as log:
         tell(log, ask(log), 2.0)
         status = said(log)
@@ -76,11 +74,53 @@ def test_what_is_told_is_committed_and_what_is_proposed_knows_more(plan):
         status = said(log)
         assert (status.finished, status.best, status.last_event) == (1, (0, 2.0), 3)
         assert [event.kind for event in read(plan.path)[1]] == [Kind.PLANNED, Kind.ASKED, Kind.TOLD]
-        assert list(log.pace.trials) == [1.0]
-        assert len(log.pace.suggestions) == 1
+        assert list(log.timings.trials) == [1.0]
+        assert len(log.timings.suggestions) == 1
 
 
-def test_a_better_best_is_noticed_before_it_is_committed(plan):
+def test_an_event_is_folded_once_in_a_process(plan, monkeypatch):
+    with opened(plan) as log:
+        for _ in range(100):
+            tell(log, ask(log), 2.0)
+        log.commit()
+    folded = []
+    apply = History.apply
+    monkeypatch.setattr(History, "apply", lambda self, event: folded.append(event.number) or apply(self, event))
+    with opened(plan) as log:  # as the actor of a command that continues the study
+        tell(log, ask(log), 1.0)
+        log.commit()
+        assert said(log).best == (100, 1.0)
+    assert sorted(folded) == list(range(1, 204))
+    folded.clear()
+    assert load(plan.path).best.number == 100
+    assert sorted(folded) == list(range(1, 204))
+
+
+def test_what_is_not_committed_yet_does_not_show(plan):
+    """Not in counts, nor in the best or the front, nor in what trials have reported."""
+    with opened(plan) as log:
+        first, second, third = ask(log), ask(log), ask(log)
+        log.add(Reported(second, step=1, value=3.0))
+        tell(log, first, 2.0)
+        log.commit()
+        before = said(log)
+        tell(log, ask(log), 1.0)
+        log.add(Reported(second, step=2, value=4.0))
+        log.add(Failed(third, reason="it diverged"))
+        log.add(Retried(third, reason="again", attempt=2))
+        unsaid = said(log)
+        timed = {"elapsed": 0.0, "left": None, "suggest_seconds": None}
+        assert replace(unsaid, **timed) == replace(before, **timed)
+        assert unsaid.reporting == [(1, 1, 3.0)]
+        assert [trial.number for trial in log.committed.trials] == [0, 1, 2]
+        assert log.committed.count(State.PENDING) == 2
+        log.commit()
+        assert said(log).best == (3, 1.0)
+        assert said(log).reporting == [(1, 2, 4.0)]
+        assert len(said(log).notes) == 2
+
+
+def test_better_best_is_noticed_before_its_commit(plan):
     with opened(plan) as log:
         for value, better in [(2.0, True), (3.0, False), (1.0, True)]:
             number = tell(log, ask(log), value)
@@ -89,7 +129,7 @@ def test_a_better_best_is_noticed_before_it_is_committed(plan):
         assert (log.committed.incumbent.number, log.committed.incumbent.value) == (2, 1.0)
 
 
-def test_an_event_that_is_committed_already_is_not_again(plan):
+def test_event_is_committed_only_once(plan):
     async def run(log):
         told = tell(log, ask(log), 2.0)
         log.commit()
@@ -106,7 +146,7 @@ def test_an_event_that_is_committed_already_is_not_again(plan):
         asyncio.run(run(log))
 
 
-def test_what_cannot_be_committed_is_noted_in_the_background_and_raised_by_the_next_commit(plan, monkeypatch):
+def test_failed_background_commit_is_noted_and_raised_later(plan, monkeypatch):
     def full(events):
         raise JournalError("the disk is full")
 
@@ -143,7 +183,7 @@ async def told_to(log, number):
         await asyncio.sleep(0.001)
 
 
-def test_what_comes_while_the_disk_is_busy_is_committed_together_and_told_only_then(plan, monkeypatch):
+def test_events_during_a_commit_are_committed_together(plan, monkeypatch):
     async def run(log, disk):
         first = asyncio.ensure_future(log.committed_to(tell(log, ask(log), 2.0)))
         while not disk.transactions:
@@ -167,7 +207,7 @@ def test_what_comes_while_the_disk_is_busy_is_committed_together_and_told_only_t
         asyncio.run(run(log, Disk(log, monkeypatch)))
 
 
-def test_a_commit_at_once_comes_after_one_that_is_being_written(plan, monkeypatch):
+def test_immediate_commit_follows_a_running_one(plan, monkeypatch):
     async def run(log, disk):
         background = asyncio.ensure_future(log.committed_to(tell(log, ask(log), 2.0)))
         while not disk.transactions:
@@ -184,7 +224,7 @@ def test_a_commit_at_once_comes_after_one_that_is_being_written(plan, monkeypatc
         asyncio.run(run(log, Disk(log, monkeypatch)))
 
 
-def test_all_who_wait_hear_that_it_could_not_be_written(plan, monkeypatch):
+def test_failed_commit_is_raised_for_all_waiters(plan, monkeypatch):
     async def run(log):
         numbers = [tell(log, ask(log), value) for value in (2.0, 3.0)]
         return await asyncio.gather(*map(log.committed_to, numbers), return_exceptions=True)
@@ -208,24 +248,24 @@ def test_closing_waits_for_the_disk(plan, monkeypatch):
         threading.Timer(0.02, disk.free.release).start()
         log.close()
 
-    log = EventLog(plan, objective, Pace(plan.workers, plan.takes_all_room))
+    log = EventLog(plan, objective, Timings(plan.workers, plan.takes_all_room))
     asyncio.run(run(log, Disk(log, monkeypatch)))
     assert len(read(plan.path)[1]) == 3
 
 
-def test_a_record_that_is_opened_again_knows_all_that_was_committed(plan):
+def test_reopened_log_knows_all_committed_events(plan):
     with opened(plan) as log:
         tell(log, ask(log), 2.0)
         failed = ask(log)
-        log.add(Event(Kind.RETRIED, failed, {"reason": "its worker died", "attempt": 2, "losses": 1}))
-        log.add(Event(Kind.FAILED, failed, {"reason": "it diverged", "attempt": 2, "seconds": 1.0}))
+        log.add(Retried(failed, reason="its worker died", attempt=2, losses=1))
+        log.add(Failed(failed, reason="it diverged", attempt=2, seconds=1.0))
         stopped = ask(log)
-        log.add(Event(Kind.STOPPED, stopped, {"reason": "stopped by the user", "attempt": 1}))
+        log.add(Stopped(stopped, reason="stopped by the user", attempt=1))
         assert log.has_asked_enough()
         log.commit()
         assert not log.has_asked_enough()  # another for the stopped one, when that is committed
         first = said(log)
-        log.add(Event(Kind.FAILED, ask(log), {"reason": "never committed"}))
+        log.add(Failed(ask(log), reason="never committed"))
     with opened(replace(plan, after=first.last_event)) as log:
         again = said(log)
         assert again.notes == first.notes
@@ -247,17 +287,17 @@ def test_a_record_that_is_opened_again_knows_all_that_was_committed(plan):
         assert said(log).left is not None
 
 
-def test_what_is_left_follows_from_what_has_ended_a_lost_trial_too(plan):
+def test_remaining_trials_follow_from_ended_ones(plan):
     with opened(plan) as log:
         tell(log, ask(log), 2.0)
-        log.add(Event(Kind.FAILED, ask(log), {"reason": "its worker died", "kind": "lost", "attempt": 3}))
+        log.add(Failed(ask(log), reason="its worker died", cause="lost", attempt=3))
         log.commit()
         status = said(log)
         assert (status.finished, status.failed, status.planned) == (1, 1, 3)
         assert status.left == pytest.approx(status.elapsed / 2)  # two of three
 
 
-def test_where_artifacts_are_is_recorded_once_and_without_a_password(plan):
+def test_artifacts_place_is_recorded_once_without_a_password(plan):
     with opened(plan) as log:
         log.commit()
     there = replace(plan, artifacts="s3://key:secret@bucket/prefix")
@@ -278,13 +318,13 @@ def test_where_artifacts_are_is_recorded_once_and_without_a_password(plan):
     ]
 
 
-def test_the_first_trial_that_tells_a_scheduler_nothing_is_noted(plan):
+def test_first_trial_without_reports_is_noted(plan):
     description = replace(plan.description, steps=4, scheduler="asha", scheduler_options={"eta": 2})
     with opened(replace(plan, description=description)) as log:
         known = log.add(log.searcher.known({"x": 0.5})).trial
         tell(log, known, 1.0)
         reporting = ask(log)
-        log.add(Event(Kind.REPORTED, reporting, {"step": 1, "value": 2.0}))
+        log.add(Reported(reporting, step=1, value=2.0))
         tell(log, reporting, 2.0)
         for silent in (ask(log), ask(log)):
             tell(log, silent, 3.0)
@@ -302,14 +342,14 @@ def test_an_equal_value_is_no_better_best(plan):
 
 
 def fail(log, number, attempt=1, reason="it raised"):
-    return log.add(Event(Kind.FAILED, number, {"reason": reason, "attempt": attempt, "seconds": 1.0})).number
+    return log.add(Failed(number, reason=reason, attempt=attempt, seconds=1.0)).number
 
 
 def retry(log, number):
-    return log.add(Event(Kind.RETRIED, number, {"reason": "it had failed, and is retried", "attempt": 2})).number
+    return log.add(Retried(number, reason="it had failed, and is retried", attempt=2)).number
 
 
-def test_trials_that_were_run_again_are_not_among_those_that_failed(plan):
+def test_retried_trials_are_not_counted_as_failed(plan):
     with opened(plan) as log:
         failed, again = ask(log), ask(log)
         fail(log, again)
@@ -320,16 +360,16 @@ def test_trials_that_were_run_again_are_not_among_those_that_failed(plan):
         assert log.failures == {failed: at}
 
 
-def test_only_trials_of_which_more_is_known_than_that_they_were_asked_for_are_touched(plan):
+def test_touched_trials_have_events_after_asked(plan):
     with opened(plan) as log:
         begun, waiting = ask(log), ask(log)
-        log.add(Event(Kind.BEGUN, begun, {"attempt": 1}))
+        log.add(Begun(begun, attempt=1))
         log.commit()
     with opened(plan) as log:
         assert log.touched == {begun} != {waiting}
 
 
-def test_how_long_it_takes_goes_by_what_has_ended_since_the_driver_began(plan):
+def test_time_left_counts_trials_of_this_command(plan):
     plan = replace(plan, trials=4)
     with opened(plan) as log:
         tell(log, ask(log), 2.0)
@@ -362,7 +402,7 @@ def test_runs_that_confirm_are_beside_the_planned_ones(plan):
         assert log.has_asked_enough()
 
 
-def test_a_note_is_heard_once_by_who_has_heard_all_before_it(plan):
+def test_note_is_shown_once(plan):
     with opened(plan) as log:
         number = fail(log, ask(log))
         log.commit()
@@ -372,9 +412,9 @@ def test_a_note_is_heard_once_by_who_has_heard_all_before_it(plan):
         assert said(log, after=number).notes == ["something that no event holds"]
 
 
-def test_why_it_ended_is_recorded_although_its_last_trial_was_stopped_for_the_same_reason(plan):
+def test_end_reason_is_recorded_after_a_stopped_trial(plan):
     with opened(plan) as log:
-        log.add(Event(Kind.STOPPED, ask(log), {"reason": "stopped by the user", "attempt": 1}))
+        log.add(Stopped(ask(log), reason="stopped by the user", attempt=1))
         for _ in range(2):
             log.end("stopped by the user")
         log.commit()
@@ -387,35 +427,35 @@ def test_those_that_report_are_told_the_furthest_first(plan):
         for number, steps in enumerate((2, 3, 0, 3)):
             assert ask(log) == number
             for step in range(1, steps + 1):
-                log.add(Event(Kind.REPORTED, number, {"step": step, "value": step / 10, "attempt": 1}))
+                log.add(Reported(number, step=step, value=step / 10, attempt=1))
         log.commit()
         assert said(log).reporting == [(1, 3, 0.3), (3, 3, 0.3), (0, 2, 0.2)]
 
 
-def test_failures_are_alike_where_they_are_of_this_command_and_nothing_was_ever_run_to_its_end(plan):
+def test_repeated_failures_count_only_in_this_command(plan):
     with opened(plan) as log:
         known = log.add(log.searcher.known({"x": 0.5})).trial
         tell(log, known, 1.0)  # from elsewhere
         for _ in range(4):
             number = fail(log, ask(log))
-        assert log.alike.count == 4
+        assert log.repeated_failures.count == 4
         log.commit()
     with opened(replace(plan, known=number)) as log:
-        assert log.alike.count == 0
+        assert log.repeated_failures.count == 0
         fail(log, ask(log))
-        assert log.alike.count == 1
+        assert log.repeated_failures.count == 1
         tell(log, ask(log), 1.0)
         fail(log, ask(log))
-        assert log.alike.count == 0
+        assert log.repeated_failures.count == 0
 
 
 def test_the_front_is_told_as_it_is_now(plan):
-    description = replace(plan.description, metrics={"loss": "min", "size": "min"})
+    description = replace(plan.description, goals=Goals.of({"loss": "min", "size": "min"}))
     several = replace(objective, goals=description.goals)
-    with contextlib.closing(EventLog(replace(plan, description=description), several, Pace(2, True))) as log:
+    with contextlib.closing(EventLog(replace(plan, description=description), several, Timings(2, True))) as log:
         for loss, size, front in [(1.0, 9.0, 1), (2.0, 5.0, 2), (3.0, 1.0, 3)]:
             data = {"value": loss, "metrics": {"size": size}, "seconds": 1.0, "attempt": 1}
-            log.add(Event(Kind.TOLD, ask(log), data))
+            log.add(Told.of(ask(log), data))
             log.commit()
             assert said(log).front[0] == front
         assert said(log).front[1] == pytest.approx(1.0 * 4.0)

@@ -27,7 +27,7 @@ def job(config):
 """
 
 
-def test_several_metrics_with_a_constraint_are_tuned_and_shown(tmp_path):
+def test_several_metrics_with_a_constraint_are_tuned(tmp_path):
     Path(tmp_path, "job.py").write_text(JOB)
 
     def command(*arguments):

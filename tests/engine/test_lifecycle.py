@@ -11,8 +11,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from raybo.engine.study import lifecycle
-from raybo.engine.study.lifecycle import ENDS_OF_A_PROCESS, InvalidTransition, Life, Occurrence, Phase, Step, step
+from raybo.engine import lifecycle
+from raybo.engine.lifecycle import ENDS_OF_A_PROCESS, InvalidTransition, Life, Occurrence, Phase, Step, step
 from raybo.record.events import Kind
 
 ENDS = {Phase.FINISHED, Phase.FAILED, Phase.LOST, Phase.STOPPED, Phase.GONE}
@@ -56,13 +56,13 @@ def test_the_table_in_the_docstring_is_what_happens():
 
 
 @pytest.mark.parametrize(("phase", "occurrence"), PAIRS, ids=lambda value: value.value)
-def test_every_pair_either_leads_somewhere_or_raises_with_the_story(phase, occurrence):
+def test_undefined_pairs_raise_with_the_story(phase, occurrence):
     life = Life(7, phase, attempt=2, losses=1, story=((Occurrence.SUBMITTED, Phase.RUNNING),))
     if not defined(phase, occurrence):
         with pytest.raises(
             InvalidTransition, match=f"trial that is {phase.value} cannot meet '{occurrence.value}'"
         ) as told:
-            life.meet(occurrence)
+            life.after(occurrence)
         assert "attempt 2, 1 workers lost, its story: submitted -> running" in str(told.value)
         again = pickle.loads(pickle.dumps(told.value))  # noqa: S301  # our own
         assert (str(again), again.life, again.occurrence) == (str(told.value), life, occurrence)
@@ -79,21 +79,21 @@ def test_every_pair_either_leads_somewhere_or_raises_with_the_story(phase, occur
         assert following.record is (Kind.RESUMED if phase is Phase.PAUSED else Kind.RETRIED)
 
 
-def test_whatever_runs_can_be_stopped_and_survives_the_loss_of_the_study():
+def test_running_trials_can_be_stopped_and_recovered():
     for phase in (Phase.WAITING, Phase.RUNNING):
         assert step(phase, Occurrence.STOPPED).phase is Phase.STOPPED
         assert step(phase, Occurrence.STUDY_LOST) == Step(Phase.WAITING, Kind.RETRIED, submit=True)
 
 
 @pytest.mark.parametrize("retries", range(4))
-def test_a_trial_that_always_loses_its_worker_runs_once_more_than_it_is_retried(retries):
+def test_lost_workers_are_retried_as_often_as_allowed(retries):
     life, runs = Life(0), 0
     while life.phase not in ENDS:
-        life, following = life.meet(Occurrence.SUBMITTED)
+        life, following = life.after(Occurrence.SUBMITTED)
         assert following == Step(Phase.RUNNING)
         runs += 1
         assert life.attempt == runs
-        life, following = life.meet(Occurrence.WORKER_LOST, retries=retries)
+        life, following = life.after(Occurrence.WORKER_LOST, retries=retries)
     assert life.phase is Phase.LOST
     assert following == Step(Phase.LOST, Kind.FAILED, free=True)
     assert runs == retries + 1 == life.losses
@@ -101,8 +101,8 @@ def test_a_trial_that_always_loses_its_worker_runs_once_more_than_it_is_retried(
 
 
 @pytest.mark.parametrize("phase", sorted(FAILED))
-def test_what_failed_and_is_wanted_again_has_all_its_retries(phase):
-    life, following = Life(0, phase, attempt=3, losses=3).meet(Occurrence.WANTED_AGAIN, retries=2)
+def test_retried_failures_have_all_retries_again(phase):
+    life, following = Life(0, phase, attempt=3, losses=3).after(Occurrence.WANTED_AGAIN, retries=2)
     assert following == Step(Phase.WAITING, Kind.RETRIED, submit=True)
     assert (life.phase, life.attempt, life.losses) == (Phase.WAITING, 4, 0)
 
@@ -120,14 +120,14 @@ class AnyLife(RuleBasedStateMachine):
         occurrence = data.draw(st.sampled_from([o for o in Occurrence if defined(self.life.phase, o)]))
         self.interruptions += occurrence in (Occurrence.STUDY_LOST, Occurrence.NEVER_BEGAN)
         self.submissions += occurrence is Occurrence.SUBMITTED
-        self.life, following = self.life.meet(occurrence, retries=2)
+        self.life, following = self.life.after(occurrence, retries=2)
         self.records.append(following.record)
 
     @precondition(lambda self: self.life.phase in ENDS)
     @rule(occurrence=st.sampled_from([o for o in Occurrence if o is not Occurrence.WANTED_AGAIN]))
     def nothing_more(self, occurrence):
         with pytest.raises(InvalidTransition):
-            self.life.meet(occurrence, retries=2)
+            self.life.after(occurrence, retries=2)
 
     @invariant()
     def ends_once(self):

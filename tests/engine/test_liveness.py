@@ -22,7 +22,7 @@ import raybo
 from raybo.engine import driver
 from raybo.engine.plan import Plan
 from raybo.engine.ray import liveness
-from raybo.engine.ray.liveness import Pulse, RayDied
+from raybo.engine.ray.liveness import Liveness, RayDied
 from tests.journals import finished
 
 
@@ -40,12 +40,12 @@ def own(*dead):
     return SimpleNamespace(head=True, dead_processes=lambda: processes, raylet_socket_name="/nowhere")
 
 
-def test_of_a_ray_of_its_own_the_processes_that_matter_must_live():
-    Pulse(ray_of(own(("log_monitor", 0)))).feel()
+def test_own_ray_is_dead_without_raylet_or_gcs():
+    Liveness(ray_of(own(("log_monitor", 0)))).check()
     with pytest.raises(RayDied, match=r"its raylet ended with signal 9\)"):
-        Pulse(ray_of(own(("raylet", -9)))).feel()
+        Liveness(ray_of(own(("raylet", -9)))).check()
     with pytest.raises(RayDied, match=r"its gcs_server ended with status 1\)"):
-        Pulse(ray_of(own(("gcs_server", 1)))).feel()
+        Liveness(ray_of(own(("gcs_server", 1)))).check()
 
 
 @pytest.fixture
@@ -55,46 +55,46 @@ def clock(monkeypatch):
     return found
 
 
-def test_of_another_ray_the_raylet_and_the_head_must_answer(clock, caplog):
+def test_joined_ray_is_dead_if_it_stops_answering(clock, caplog):
     with tempfile.TemporaryDirectory(prefix="rb-", dir="/tmp") as directory:
         with socket.socket(socket.AF_UNIX) as raylet, socket.create_server(("127.0.0.1", 0)) as head:
             raylet.bind(f"{directory}/raylet")
             raylet.listen(2)  # and is too busy to take more
             node = SimpleNamespace(head=False, raylet_socket_name=f"{directory}/raylet")
             address = f"127.0.0.1:{head.getsockname()[1]}"
-            raylet_dies, head_dies = Pulse(ray_of(node, address)), Pulse(ray_of(node, address))
+            raylet_dies, head_dies = Liveness(ray_of(node, address)), Liveness(ray_of(node, address))
             for seconds in range(0, 60, 3):
                 clock.now = float(seconds)
-                raylet_dies.feel()
-                head_dies.feel()
+                raylet_dies.check()
+                head_dies.check()
         head_dies._reaches_raylet = False
         caplog.set_level(logging.WARNING, "raybo")
         for _ in range(int(liveness.GCS_SECONDS) // 3):
             clock.now += 3
-            head_dies.feel()
+            head_dies.check()
         clock.now += 3
         with pytest.raises(RayDied, match=r"its head no longer answers"):
-            head_dies.feel()
+            head_dies.check()
         assert [record.getMessage() for record in caplog.records] == [
             f"the head of the Ray cluster at {address} does not answer; waiting for it"
         ]
         clock.now = 63.0
-        raylet_dies.feel()  # once may be chance
+        raylet_dies.check()  # once may be chance
         clock.now = 69.0
         with pytest.raises(RayDied, match="its raylet no longer answers"):
-            raylet_dies.feel()
+            raylet_dies.check()
 
 
-def test_a_raylet_that_was_never_in_reach_says_nothing(clock):
+def test_unreachable_raylet_is_not_taken_for_dead(clock):
     with socket.create_server(("127.0.0.1", 0)) as head:
         node = SimpleNamespace(head=False, raylet_socket_name="/nowhere/raylet")
-        felt = Pulse(ray_of(node, f"127.0.0.1:{head.getsockname()[1]}"))
+        felt = Liveness(ray_of(node, f"127.0.0.1:{head.getsockname()[1]}"))
         clock.now = 100.0
-        felt.feel()
+        felt.check()
 
 
 @pytest.mark.parametrize("is_known", [True, False])  # to Ray's node, which there is only when all of Ray has started
-def test_a_ray_that_dies_while_it_is_started_ends_the_process_in_a_line(is_known):
+def test_death_of_a_starting_ray_ends_the_process(is_known):
     script = textwrap.dedent(
         """
         import sys, time
@@ -102,14 +102,14 @@ def test_a_ray_that_dies_while_it_is_started_ends_the_process_in_a_line(is_known
         from tests.engine.test_liveness import own, ray_of
         liveness.START_LOOK_SECONDS = 0.02
         for node in (None, own(), own(("log_monitor", 0))):
-            with liveness.dying_in_words(ray_of(node)):
+            with liveness.report_death_at_start(ray_of(node)):
                 time.sleep(0.4)
         is_known = sys.argv[1] == "True"
         node = own(("gcs_server", -9)) if is_known else None
         if is_known:
             node.kill_all_processes = lambda **how: print("tidied", flush=True)
         ray = ray_of(node)
-        with liveness.dying_in_words(ray):
+        with liveness.report_death_at_start(ray):
             ray._private.services.start_gcs_server("sleep", "30" if is_known else "0")
             time.sleep(600)  # as Ray waits, but longer than the test
         """
@@ -121,7 +121,7 @@ def test_a_ray_that_dies_while_it_is_started_ends_the_process_in_a_line(is_known
     assert done.stdout == "tidied\n" * is_known
 
 
-def test_only_a_ray_of_its_own_is_replaced_and_not_for_ever(monkeypatch, caplog):
+def test_only_own_ray_is_replaced_a_few_times(monkeypatch, caplog):
     runs = []
 
     @contextlib.contextmanager
@@ -179,7 +179,7 @@ def tuning(directory, trials):
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ["raylet", "gcs_server"])
-def test_a_study_goes_on_where_its_own_ray_is_killed(tmp_path, name):
+def test_study_continues_after_its_own_ray_dies(tmp_path, name):
     with tuning(tmp_path, 30) as command:
         journal = tmp_path / "job.db"
         while finished(journal) < 3:
@@ -195,7 +195,7 @@ def test_a_study_goes_on_where_its_own_ray_is_killed(tmp_path, name):
 @pytest.mark.ray
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_study_whose_own_ray_is_killed_while_it_starts_says_so_or_starts_another(tmp_path):
+def test_ray_killed_during_start_is_reported_or_replaced(tmp_path):
     """Ray raises where it has not come far; later it would wait for a minute."""
     with tuning(tmp_path, 3) as command:
         while (gcs := child_of(command.pid, "gcs_server")) is None:

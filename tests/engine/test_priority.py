@@ -17,13 +17,13 @@ ROOT = Path(raybo.__file__).parents[1]
 
 THREADS = """
 import os, threading, time
-from raybo.engine.ray.priority import give_way
+from raybo.engine.ray.priority import lower_priority
 
 ends = threading.Event()
 threading.Thread(target=ends.wait).start()
 before = os.getpriority(os.PRIO_PROCESS, 0)
-give_way()
-give_way()
+lower_priority()
+lower_priority()
 threading.Thread(target=ends.wait).start()
 print(*(os.getpriority(os.PRIO_PROCESS, int(thread)) - before for thread in os.listdir("/proc/self/task")))
 ends.set()
@@ -32,7 +32,7 @@ ends.set()
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads have no priorities of their own")
 @pytest.mark.parametrize(("by", "told"), [({priority.OURS: "3"}, {"3"}), ({}, {"0"})], ids=["ours", "another's"])
-def test_a_trial_gives_way_with_all_its_threads_and_once(by, told):
+def test_trial_lowers_priority_of_all_threads_once(by, told):
     environment = {name: value for name, value in os.environ.items() if name != priority.OURS}
     ran = subprocess.run(
         [sys.executable, "-c", THREADS],
@@ -52,7 +52,7 @@ def test_a_trial_gives_way_with_all_its_threads_and_once(by, told):
         ("10.0.0.1:6379", None, {}),
     ],
 )
-def test_only_a_ray_that_is_started_here_starts_its_workers_so(monkeypatch, address, given, expected):
+def test_only_own_ray_gets_the_priority_settings(monkeypatch, address, given, expected):
     monkeypatch.delenv("RAY_worker_niceness", raising=False)
     if given is not None:
         monkeypatch.setenv("RAY_worker_niceness", given)
@@ -95,7 +95,7 @@ if __name__ == "__main__":
 
 @pytest.mark.slow
 @pytest.mark.ray
-def test_a_study_has_the_users_priority_and_its_trials_a_lower_one(tmp_path):
+def test_trials_have_lower_priority_than_their_study(tmp_path):
     Path(tmp_path, "job.py").write_text(STUDY)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
     done = subprocess.run(

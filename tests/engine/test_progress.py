@@ -12,8 +12,8 @@ import pytest
 from rich.console import Console
 
 from raybo.engine import progress
-from raybo.engine.plan import Status
 from raybo.engine.progress import Display
+from raybo.engine.status import Status
 
 STATUS = Status(
     metric="accuracy",
@@ -50,7 +50,7 @@ def test_a_status_is_one_line():
     assert str(NEW) == "0/60 trials, best none yet, 0 running, 0 failed"
 
 
-def test_elsewhere_than_on_a_terminal_a_line_is_printed_only_for_news():
+def test_plain_lines_are_printed_only_for_news():
     again = dataclasses.replace(STATUS, running=3, elapsed=80.0)
     more = dataclasses.replace(STATUS, finished=11)  # no better, and too soon
     better = dataclasses.replace(STATUS, finished=12, best=(11, 0.99))
@@ -59,13 +59,13 @@ def test_elsewhere_than_on_a_terminal_a_line_is_printed_only_for_news():
     assert [line.split()[0] for line in lines] == ["0/60", "12/60", "14/60", "60/60"]
 
 
-def test_after_some_seconds_the_count_is_told_without_a_better_result(monkeypatch):
+def test_count_is_printed_after_some_seconds(monkeypatch):
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     lines = shown(STATUS, dataclasses.replace(STATUS, finished=11)).splitlines()
     assert [line.split()[0] for line in lines] == ["12/60", "13/60"]
 
 
-def test_what_happened_to_single_trials_is_told_as_it_was_written():
+def test_notes_are_shown_as_written():
     noted = dataclasses.replace(STATUS, notes=["trial 3 failed: ValueError: [bold]x[/bold]", "trial 4 lost: died"])
     for terminal in (False, True):
         text = shown(noted, terminal=terminal)
@@ -74,14 +74,14 @@ def test_what_happened_to_single_trials_is_told_as_it_was_written():
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
-def test_on_a_terminal_progress_best_running_failures_suggestion_and_time_are_shown(width):
+def test_terminal_shows_all_facts_of_a_status(width):
     text = " ".join(shown(NEW, STATUS, terminal=True, width=width).split())
     for fact in ("12/60", "1:15", "about 1:02:05 left", "0.987654", "4 running", "2 failed", "12 ms per suggestion"):
         assert fact in text or width < 120
     assert "12/60" in text
 
 
-def test_the_terminal_is_left_in_order_when_the_study_breaks_off():
+def test_terminal_is_restored_after_an_error():
     console = Console(file=io.StringIO(), force_terminal=True, color_system=None)
     display = Display(console)
     with contextlib.suppress(KeyboardInterrupt), display:
@@ -120,7 +120,7 @@ class Screen(io.StringIO):
 
 
 @pytest.mark.parametrize(("looking", "tested"), [(True, False), (True, True), (False, False)])
-def test_progress_is_shown_by_default_where_a_person_is_looking(looking, tested, monkeypatch):
+def test_progress_is_shown_by_default_on_a_terminal(looking, tested, monkeypatch):
     screen = Screen() if looking else io.StringIO()
     monkeypatch.setattr(progress.sys, "stdout", screen)
     monkeypatch.setenv("TERM", "xterm")

@@ -21,8 +21,10 @@ import pytest
 import raybo
 from raybo import journal
 from raybo.common.errors import JournalError
-from raybo.journal import Description, Journal
-from raybo.record.events import Event, Kind, State
+from raybo.journal import Journal
+from raybo.record.description import Description
+from raybo.record.events import Planned, State
+from raybo.record.goals import Goals
 
 SPACE = {"x": raybo.Float(0, 1)}
 
@@ -63,7 +65,7 @@ def test_a_trial_may_leave_processes_behind(ray_session, path, tmp_path):
     assert study.count(State.FINISHED) == 3
 
 
-def test_a_killed_worker_is_noticed_though_what_it_had_forked_lives_on(ray_session, path, tmp_path):
+def test_killed_worker_is_noticed_though_its_children_live(ray_session, path, tmp_path):
     """Ray learns of a worker's death from its sockets, which every process that it forks holds open, too."""
     children = tmp_path / "children"
 
@@ -88,7 +90,7 @@ def test_a_killed_worker_is_noticed_though_what_it_had_forked_lives_on(ray_sessi
     assert [(trial.state, trial.attempt) for trial in study.trials] == [(State.FINISHED, 2), (State.FINISHED, 1)]
 
 
-def test_a_trial_may_use_a_pool_of_forked_processes(ray_session, path):
+def test_trial_may_use_a_process_pool(ray_session, path):
     @raybo.objective(space=SPACE)
     def pooled(config):
         with multiprocessing.get_context("fork").Pool(2) as pool:
@@ -98,15 +100,15 @@ def test_a_trial_may_use_a_pool_of_forked_processes(ray_session, path):
     assert [trial.value for trial in study.trials] == [trial.config["x"] + 1 for trial in study.trials]
 
 
-def test_a_reader_may_come_just_as_a_writer_leaves(path):
+def test_reader_may_open_while_the_writer_closes(path):
     """The last to close a journal removes its log."""
-    description = Description("job", "value", "max", raybo.Space(SPACE).to_json(), "random", 0)
+    description = Description("job", Goals(("value",), ("max",)), raybo.Space(SPACE), "random", 0)
     Journal(path, description).close()
 
     def write():
         for number in range(1, 101):
             with contextlib.closing(Journal(path, description)) as writer:
-                writer.append([Event(Kind.PLANNED, None, {"trials": number}, number)])
+                writer.append([Planned(trials=number, number=number)])
 
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(write)
@@ -118,7 +120,7 @@ def test_a_reader_may_come_just_as_a_writer_leaves(path):
     assert len(journal.read(path)[1]) == 100
 
 
-def test_a_study_goes_on_when_the_clock_was_set_back(ray_session, path):
+def test_study_continues_after_the_clock_is_set_back(ray_session, path):
     job = raybo.objective(space=SPACE)(lambda config: config["x"])
     raybo.tune(job, trials=5, method="gp-ucb", seed=1, storage=path, workers=1)
     description, events = journal.read(path)
@@ -133,7 +135,7 @@ def test_a_study_goes_on_when_the_clock_was_set_back(ray_session, path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a small disk")
-def test_a_full_disk_stops_the_study_with_one_line_and_loses_nothing_that_was_announced(ray_session, tmp_path):
+def test_full_disk_stops_the_study_without_a_loss(ray_session, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
@@ -184,7 +186,7 @@ HUNGRY = """
 @pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.timeout(900)
-def test_a_trial_that_takes_too_much_memory_fails_and_is_not_run_again(tmp_path):
+def test_trial_out_of_memory_fails_once(tmp_path):
     script = tmp_path / "hungry.py"
     script.write_text(textwrap.dedent(HUNGRY))
     memory = {line.split(":")[0]: int(line.split()[1]) for line in Path("/proc/meminfo").read_text().splitlines()}
@@ -270,7 +272,7 @@ def until_finished(path, count):
 @pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.timeout(900)
-def test_a_command_that_is_terminated_or_whose_terminal_is_closed_is_continued_by_the_same_command(command, tmp_path):
+def test_terminated_command_is_continued_by_itself(command, tmp_path):
     path, kept = tmp_path / "job.db", {}
     for how, count in ((signal.SIGTERM, 3), (signal.SIGHUP, 6)):
         let_end(tmp_path, count + 2)  # as many as two workers run may be stopped, and others take their numbers
@@ -291,7 +293,7 @@ def test_a_command_that_is_terminated_or_whose_terminal_is_closed_is_continued_b
 @pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.timeout(900)
-def test_a_second_command_names_the_first_which_goes_on(command, tmp_path):
+def test_second_command_is_refused_and_names_the_first(command, tmp_path):
     let_end(tmp_path, 4)
     first = command(20)
     until_finished(tmp_path / "job.db", 1)

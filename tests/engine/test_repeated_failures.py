@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from raybo.engine.study.repeated_failures import Alike
-from raybo.record.events import Event, Kind
+from raybo.engine.study.repeated_failures import RepeatedFailures
+from raybo.record.events import KINDS, Kind
 
 REASONS = [f"ValueError: cannot use <object at 0x{i:x}> with rate {i / 7:.3g} after {i:.1e} s" for i in range(9)]
 
 
 def heard(*entries, is_new=True):
-    alike = Alike()
+    repeated_failures = RepeatedFailures()
     for i, entry in enumerate(entries):
         data = {"reason": entry} if isinstance(entry, str) else {"value": entry}
-        alike.hear(Event(Kind.FAILED if isinstance(entry, str) else Kind.TOLD, i, data), is_new=is_new)
-    return alike
+        repeated_failures.add(KINDS[Kind.FAILED if isinstance(entry, str) else Kind.TOLD].of(i, data), is_new=is_new)
+    return repeated_failures
 
 
 def test_five_failures_are_alike_whatever_numbers_they_name():
@@ -27,7 +27,7 @@ def test_with_more_workers_more_must_fail():
     assert heard(*REASONS[:8]).is_hopeless(8)
 
 
-def test_another_reason_or_a_result_ends_the_question_for_good():
+def test_other_reason_or_result_ends_the_count():
     for other in ("KeyError: 'x'", 1.0):
         for at in (0, 3):
             entries = [*REASONS[:at], other, *REASONS[at:]]

@@ -109,7 +109,7 @@ def check_whole(study):
     return judged
 
 
-def test_bad_trials_are_pruned_and_the_journal_says_why(tmp_path, log):
+def test_bad_trials_are_pruned_with_a_reason(tmp_path, log):
     study = tune(job_of(log), tmp_path / "s.db", trials=12, scheduler="median", scheduler_options={"startup": 3})
     judged = check_whole(study)
     pruned = [trial for trial in study.trials if trial.state is State.PRUNED]
@@ -130,7 +130,7 @@ def test_bad_trials_are_pruned_and_the_journal_says_why(tmp_path, log):
 
 
 @pytest.mark.slow
-def test_a_killed_worker_goes_on_from_its_last_committed_checkpoint(tmp_path, log):
+def test_killed_trial_continues_from_its_committed_checkpoint(tmp_path, log):
     """It dies between a checkpoint and the report that would have named it: that step is run again."""
     study = tune(job_of(log, die=lambda trial, step: (trial, step) == (1, 5)), tmp_path / "s.db")
     check_whole(study)
@@ -145,7 +145,7 @@ def test_a_killed_worker_goes_on_from_its_last_committed_checkpoint(tmp_path, lo
     assert (kept / "2-4" / "step").read_text() == "8"
 
 
-def test_without_a_checkpoint_it_begins_anew_and_nothing_counts_twice(tmp_path, log):
+def test_repeated_steps_do_not_count_twice(tmp_path, log):
     path = tmp_path / "s.db"
 
     def dies(trial, step):
@@ -165,7 +165,7 @@ def test_without_a_checkpoint_it_begins_anew_and_nothing_counts_twice(tmp_path, 
 
 
 @pytest.mark.slow
-def test_a_stopped_study_has_its_trials_go_on_from_their_checkpoints_where_it_died(tmp_path, log):
+def test_interrupted_trials_continue_from_their_checkpoints(tmp_path, log):
     """The study's own process is killed twice while trials are under way."""
     path = tmp_path / "s.db"
     with killing(path, log, (3, 9)) as may_go_on:
@@ -179,7 +179,7 @@ def test_a_stopped_study_has_its_trials_go_on_from_their_checkpoints_where_it_di
     assert any(first[0] > 1 for (_, attempt), first in steps.items() if attempt > 1)
 
 
-def test_the_best_of_its_reports_is_the_value_where_that_is_declared(tmp_path):
+def test_declared_best_report_is_the_value(tmp_path):
     @raybo.objective(space=SPACE, metric="loss", mode="min", steps=3, value="best")
     def job(config):
         yield from ({"loss": loss, "step": step} for step, loss in ((1, 3.0), (2, 1.0), (3, 2.0)))
@@ -188,7 +188,7 @@ def test_the_best_of_its_reports_is_the_value_where_that_is_declared(tmp_path):
     assert study.trials[0].value == 1.0
 
 
-def test_a_scheduler_for_a_job_that_does_not_report_is_refused_in_a_line(tmp_path):
+def test_scheduler_without_steps_is_refused(tmp_path):
     @raybo.objective(space=SPACE)
     def job(config):
         return config["x"]
@@ -228,14 +228,14 @@ def check_promoted(study):
         assert [each.name for each in (study.directory(trial) / "checkpoints").iterdir()] == [trial.checkpoint]
 
 
-def test_paused_trials_go_on_from_their_checkpoints_when_they_are_promoted(tmp_path, log):
+def test_promoted_trials_continue_from_their_checkpoints(tmp_path, log):
     study = tune(job_of(log), tmp_path / "s.db", trials=8, **ASHA)
     check_promoted(study)
     assert sum(len(steps) for steps in run_steps(log).values()) == sum(trial.step for trial in study.trials)
 
 
 @pytest.mark.slow
-def test_a_study_that_is_killed_while_trials_wait_goes_on_and_judges_as_it_would_have(tmp_path, log):
+def test_killed_study_gives_the_verdicts_it_owes(tmp_path, log):
     path = tmp_path / "s.db"
     with killing(path, log, (5, 10)) as may_go_on:
         study = tune(job_of(log, 0.05, may_go_on=may_go_on), path, trials=8, **ASHA)
@@ -245,7 +245,7 @@ def test_a_study_that_is_killed_while_trials_wait_goes_on_and_judges_as_it_would
 
 
 @pytest.mark.slow
-def test_eight_boosters_are_killed_and_go_on_with_their_trees(tmp_path):
+def test_killed_boosters_continue_with_their_trees(tmp_path):
     """A real XGBoost job, killed once in each of its trials: its boosters are those of a run that nobody disturbed."""
     pytest.importorskip("xgboost")
     rounds = 12

@@ -11,8 +11,9 @@ import pytest
 import raybo
 from raybo.common.errors import RayError
 from raybo.engine.ray.resources import resources_of, share_of, waiting_for_room, workers_available
-from raybo.engine.study import loop as engine_loop
-from raybo.engine.study.pace import Pace
+from raybo.engine.run_options import RunOptions
+from raybo.engine.study import capacity as capacities
+from raybo.engine.study.timings import Timings
 
 
 def asking(**resources):
@@ -25,13 +26,13 @@ def nodes(*found):
     return [{"Resources": resources, "Alive": alive} for alive, resources in found]
 
 
-def test_ray_is_told_what_was_asked_for_and_nothing_else():
+def test_ray_gets_only_declared_resources():
     assert resources_of(asking()) == {"num_cpus": 1, "num_gpus": 0}
     everything = asking(num_cpus=0.5, num_gpus=2, memory=3e9, resources={"disk": 1})
     assert resources_of(everything) == {"num_cpus": 0.5, "num_gpus": 2, "memory": 3e9, "resources": {"disk": 1}}
 
 
-def test_as_many_trials_run_as_the_nodes_have_room_for():
+def test_room_is_counted_per_node():
     cluster = nodes(
         (True, {"CPU": 4.0, "GPU": 1.0, "memory": 8e9}),
         (True, {"CPU": 3.0, "disk": 2.0}),
@@ -52,14 +53,14 @@ def test_as_many_trials_run_as_the_nodes_have_room_for():
         workers_available(cluster, asking(resources={"tpu": 1}))
 
 
-def test_resources_that_only_several_nodes_have_together_are_refused_too():
+def test_resources_spread_over_nodes_are_refused():
     cluster = nodes((True, {"CPU": 4.0}), (True, {"GPU": 1.0}))
     with pytest.raises(RayError, match="a trial needs CPU=1, GPU=1, and no node of the cluster has all of it"):
         workers_available(cluster, asking(num_gpus=1))
 
 
 @pytest.mark.parametrize(("room", "waiting"), [(1, 1), (4, 1), (8, 2), (1_000, 250)])
-def test_a_fourth_more_than_there_is_room_for_waits_where_a_cluster_is_to_grow(room, waiting):
+def test_one_more_trial_in_four_waits_for_growth(room, waiting):
     assert waiting_for_room(room) == waiting
 
 
@@ -67,21 +68,19 @@ def test_a_fourth_more_than_there_is_room_for_waits_where_a_cluster_is_to_grow(r
     ("room", "studies", "shares"),
     [(16, 10, [2] * 6 + [1] * 4), (20, 10, [2] * 10), (7, 1, [7]), (3, 2, [2, 1]), (4, 10, [1] * 10)],
 )
-def test_studies_share_all_of_the_room_and_each_has_some(room, studies, shares):
+def test_studies_share_the_room_evenly(room, studies, shares):
     assert [share_of(room, studies, place) for place in range(studies)] == shares
 
 
 @pytest.mark.parametrize(
     ("studies", "room", "is_alone"), [((10, 3), 2, False), ((10, 7), 1, False), ((1, 0), 16, True)]
 )
-def test_a_study_takes_its_share_and_has_no_trial_wait_where_it_would_run_in_anothers_place(
-    monkeypatch, studies, room, is_alone
-):
+def test_study_takes_its_share_of_the_room(monkeypatch, studies, room, is_alone):
     asked = []
-    monkeypatch.setattr(engine_loop, "studies_here", lambda name: asked.append(name) or studies)
-    plan = SimpleNamespace(detached=True, path=Path("/journals/b.db"), trials=100)
-    study = SimpleNamespace(plan=plan, objective=asking(), pace=Pace(16, takes_all_room=True))
-    study.pace.trials.append(0.0)
-    asyncio.run(engine_loop.StudyLoop._share(study, nodes((True, {"CPU": 16.0}))))
+    monkeypatch.setattr(capacities, "studies_here", lambda name: asked.append(name) or studies)
+    plan = SimpleNamespace(options=RunOptions(detach=True), path=Path("/journals/b.db"), trials=100, workers=1)
+    capacity = capacities.Capacity(plan, asking(), Timings(16, takes_all_room=True))
+    capacity.timings.trials.append(0.0)
+    asyncio.run(capacity.update(nodes((True, {"CPU": 16.0}))))
     assert asked == ["b"]
-    assert (study.room, study.pace.takes_all_room, study.pace.is_short()) == (room, is_alone, is_alone)
+    assert (capacity.room, capacity.timings.takes_all_room, capacity.timings.is_short()) == (room, is_alone, is_alone)

@@ -57,7 +57,7 @@ def abandoned(temporary, *, kill=True):
 # ---- directories
 
 
-def test_the_directory_of_a_study_is_closed_to_others_and_gone_afterwards(temporary):
+def test_study_directory_is_private_and_removed_afterwards(temporary):
     with private_directory() as directory:
         assert directory.parent == temporary
         assert stat.S_IMODE(directory.stat().st_mode) == 0o700
@@ -84,7 +84,7 @@ def test_another_user_gets_nowhere_in_it(monkeypatch):
 
 
 @pytest.mark.parametrize("fails", ["mkdtemp", "_locked"])
-def test_a_full_disk_is_told_in_a_line_and_nothing_is_left_there(temporary, monkeypatch, fails):
+def test_full_disk_is_an_error_without_leftovers(temporary, monkeypatch, fails):
     def full(*_args, **_named):
         raise OSError(28, "No space left on device")
 
@@ -96,14 +96,14 @@ def test_a_full_disk_is_told_in_a_line_and_nothing_is_left_there(temporary, monk
     assert list(temporary.iterdir()) == []
 
 
-def test_what_a_killed_study_left_is_removed_by_the_next_one(temporary):
+def test_next_study_removes_leftovers_of_a_killed_one(temporary):
     directory, _ = abandoned(temporary)
     assert (directory / "ray" / "session").is_dir()
     with private_directory() as mine:
         assert list(temporary.iterdir()) == [mine]
 
 
-def test_what_was_cut_short_while_it_was_removed_is_removed_later(temporary, monkeypatch):
+def test_interrupted_removal_is_finished_later(temporary, monkeypatch):
     directory, _ = abandoned(temporary)
     with monkeypatch.context() as patch:
         patch.setattr(temporary_directories.shutil, "rmtree", lambda path, ignore_errors: None)
@@ -123,7 +123,7 @@ def test_a_living_study_keeps_its_directory(temporary):
 
 
 @as_root
-def test_a_living_study_of_another_namespace_of_processes_keeps_its_directory(temporary):
+def test_live_study_in_another_container_keeps_its_directory(temporary):
     """Its process has a number there that nobody has here, and the other way round."""
     unshare = ["unshare", "--pid", "--fork", "--mount-proc"]
     if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode:
@@ -138,7 +138,7 @@ def test_a_living_study_of_another_namespace_of_processes_keeps_its_directory(te
     assert not directory.exists()
 
 
-def test_what_a_late_worker_makes_anew_of_a_removed_directory_is_removed_too(temporary):
+def test_directory_remade_by_a_late_worker_is_removed(temporary):
     for name in ("of_the_l", "in_use_x"):
         (temporary / f"raybo-12-{name}" / "ray" / "session_1" / "logs" / "old").mkdir(parents=True)
     (temporary / "raybo-12-of_the_l" / "ray" / "session_latest").symlink_to("session_1")
@@ -185,7 +185,7 @@ def test_another_users_leftovers_are_not_ours_to_remove(temporary):
     assert (directory / "ray" / "log").exists()
 
 
-def test_four_starts_at_once_do_not_stumble_over_each_other(temporary):
+def test_four_studies_can_start_at_once(temporary):
     script = textwrap.dedent(
         f"""
         import sys
@@ -216,7 +216,7 @@ def test_four_starts_at_once_do_not_stumble_over_each_other(temporary):
 
 @pytest.mark.ray
 @pytest.mark.slow
-def test_a_ray_of_its_own_is_out_of_others_reach(temporary):
+def test_own_ray_is_out_of_others_reach(temporary):
     """Run in a process of its own, which is connected to no other Ray."""
     script = textwrap.dedent(
         """
@@ -270,7 +270,7 @@ def home(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_token_that_the_first_study_makes_is_its_users_alone(home):
+def test_new_token_is_readable_by_its_user_alone(home):
     before = os.umask(0)
     try:
         auth_token.make_token(RayWith(loader := Loader()))
@@ -298,7 +298,7 @@ def test_without_authentication_no_token_is_made(home, monkeypatch):
     assert list(home.iterdir()) == []
 
 
-def test_a_ray_from_before_tokens_is_started_without_one(home, caplog):
+def test_ray_release_without_tokens_still_starts(home, caplog):
     old = type("ray", (), {"_raylet": object(), "__version__": "2.50.0"})
     auth_token.make_token(old)
     assert "Ray 2.50.0 has no tokens" in caplog.text
@@ -306,7 +306,7 @@ def test_a_ray_from_before_tokens_is_started_without_one(home, caplog):
     connection._check_token(old, "127.0.0.1:6379")  # and nothing is asked of a cluster
 
 
-def test_where_the_token_cannot_be_written_it_is_said(home):
+def test_unwritable_token_is_an_error(home):
     (home / ".ray").write_text("")
     with pytest.raises(auth_token.RayError, match="Ray's token cannot be written"):
         auth_token.make_token(RayWith(Loader()))
@@ -315,7 +315,7 @@ def test_where_the_token_cannot_be_written_it_is_said(home):
 @pytest.mark.parametrize(
     ("mode", "above", "open_"), [(0o644, 0o755, True), (0o600, 0o755, False), (0o644, 0o700, False)]
 )
-def test_a_token_that_others_can_read_is_told_of_and_left(home, monkeypatch, caplog, mode, above, open_):
+def test_readable_token_is_warned_of_and_left(home, monkeypatch, caplog, mode, above, open_):
     token = home / ".ray" / "auth_token"
     token.parent.mkdir()
     token.write_text("mine")

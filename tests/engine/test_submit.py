@@ -66,7 +66,7 @@ def test_rays_launcher_takes_the_cluster_file():
     assert all(key in text for key in filled["provider"] if key != "availability_zone")
 
 
-def test_rays_launcher_takes_the_cluster_file_for_hosts_of_ones_own():
+def test_rays_launcher_accepts_the_cluster_file():
     text = (ROOT / "cluster.yaml").read_text(encoding="utf-8")
     shown = text[text.index("# provider:\n#     type: local") :]
     own = yaml.safe_load(re.sub(r"^# ?", "", shown, flags=re.MULTILINE))
@@ -80,7 +80,7 @@ def test_rays_launcher_takes_the_cluster_file_for_hosts_of_ones_own():
     assert filled["max_workers"] == len(own["provider"]["worker_ips"])
 
 
-def test_the_cluster_file_names_the_ray_of_this_machine():
+def test_cluster_file_names_the_installed_ray():
     import ray
 
     text = (ROOT / "cluster.yaml").read_text(encoding="utf-8")
@@ -131,7 +131,7 @@ def begun(log):
 @pytest.mark.ray
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(not hosts.are_possible(), reason="needs root and network namespaces")
-def test_a_submitted_study_takes_in_a_node_survives_its_loss_and_comes_back_whole(cluster, directory):
+def test_submitted_study_survives_the_loss_of_a_node(cluster, directory):
     there, here, log = directory / "there" / "study.db", directory / "here.db", directory / "log"
     held = directory / "held"
     study = raybo_there(

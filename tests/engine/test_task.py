@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import raybo
+from raybo.engine.lifecycle import Occurrence
 from raybo.engine.ray import pickling
 from raybo.engine.ray.pickling import pickled
-from raybo.engine.study.lifecycle import Occurrence
 from raybo.engine.trial.result import METRICS_KEPT, read_result, read_results
 from raybo.engine.trial.task import TRACEBACK_CHARACTERS, run_trial
 from raybo.job.loading import load_objective
@@ -77,7 +77,7 @@ class Half(float):
     ],
     ids=repr,
 )
-def test_a_finite_number_is_a_result_alone_or_in_a_dict(value):
+def test_finite_number_is_a_result(value):
     for returned in (value, {"loss": value}, {"other": 1, "loss": value}):
         occurrence, data = run(lambda config, returned=returned: returned)
         assert occurrence is Occurrence.RETURNED
@@ -109,7 +109,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("value", "words"), BAD, ids=range(len(BAD)))
-def test_what_is_no_finite_number_is_told_as_it_was_returned(value, words):
+def test_result_without_a_finite_number_fails(value, words):
     for returned in (value, {"loss": value}):
         occurrence, data = run(lambda config, returned=returned: returned)
         assert occurrence is Occurrence.BAD_RESULT
@@ -126,17 +126,17 @@ def test_what_is_no_finite_number_is_told_as_it_was_returned(value, words):
     ],
     ids=repr,
 )
-def test_a_missing_metric_is_told_with_what_is_there(returned, words):
+def test_missing_metric_error_names_the_others(returned, words):
     occurrence, data = run(lambda config: returned)
     assert (occurrence, data["reason"]) == (Occurrence.BAD_RESULT, words)
 
 
-def test_a_result_beyond_every_float_is_a_failure_of_the_trial():
+def test_result_beyond_every_float_fails():
     occurrence, _ = run(lambda config: 10**400)
     assert occurrence is not Occurrence.RETURNED
 
 
-def test_other_metrics_are_kept_as_far_as_json_can_hold_them():
+def test_other_metrics_are_kept_as_json():
     class Text(str):
         pass
 
@@ -208,7 +208,7 @@ def test_what_a_failed_trial_returned_is_kept_too():
 
 
 @given(st.recursive(st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text()), st.lists, max_leaves=3))
-def test_reading_any_result_gives_a_finite_number_or_a_reason(result):
+def test_any_result_is_a_number_or_a_reason(result):
     for returned in (result, {"loss": result, "other": result}):
         value, reason, _ = read_result(returned, "loss")
         assert (value is None) != (reason == "")
@@ -250,7 +250,7 @@ RAISED = [
 
 
 @pytest.mark.parametrize(("error", "words"), RAISED, ids=range(len(RAISED)))
-def test_whatever_is_raised_is_a_result_with_its_traceback(error, words):
+def test_any_exception_is_an_outcome_with_its_traceback(error, words):
     occurrence, data = run(raising(error))
     assert occurrence is Occurrence.RAISED
     assert data["reason"] == words
@@ -258,7 +258,7 @@ def test_whatever_is_raised_is_a_result_with_its_traceback(error, words):
     assert "run_trial" not in data["traceback"]  # the user's frames only
 
 
-def test_the_frames_of_a_job_with_shared_data_are_the_users_only():
+def test_traceback_with_shared_data_shows_users_frames_only():
     function = pickling.unpickled.__wrapped__(pickled(raising_with_data, {"data": raybo.shared(np.zeros(3))}))
     _, data = run(function)
     assert data["reason"] == "ValueError: (3,)"
@@ -297,7 +297,7 @@ def test_recursion_without_end_is_a_failed_trial():
     assert data["reason"].startswith("RecursionError: ")
 
 
-def test_an_objective_that_cannot_be_called_so_is_a_failed_trial():
+def test_wrong_signature_is_a_failed_trial():
     _, data = run(lambda: 1)
     assert data["reason"].startswith("TypeError: ")
 
@@ -305,7 +305,7 @@ def test_an_objective_that_cannot_be_called_so_is_a_failed_trial():
 # ---- how it is called
 
 
-def test_it_gets_its_own_copy_of_the_configuration_and_its_settings():
+def test_objective_gets_copies_of_configuration_and_settings():
     config = {"x": 1, "y": {"z": 2}}
 
     def objective(config, *, folds=5):
@@ -317,7 +317,7 @@ def test_it_gets_its_own_copy_of_the_configuration_and_its_settings():
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_numerical_libraries_keep_to_the_threads_of_the_trial(threads):
+def test_numerical_libraries_keep_to_the_trials_threads(threads):
     with threadpool_limits(limits=4):
         before = [pool["num_threads"] for pool in threadpool_info()]
         assert max(before) == 4
@@ -327,7 +327,7 @@ def test_numerical_libraries_keep_to_the_threads_of_the_trial(threads):
 
 
 @pytest.mark.parametrize("moved", [False, True])
-def test_what_lies_beside_the_users_file_can_be_imported_by_a_worker(tmp_path, monkeypatch, moved):
+def test_worker_imports_what_is_beside_the_file(tmp_path, monkeypatch, moved):
     """On another node of a cluster the working directory is a copy, at another place."""
     from ray import cloudpickle
 
@@ -363,7 +363,7 @@ def test_what_lies_beside_the_users_file_can_be_imported_by_a_worker(tmp_path, m
 
 
 @pytest.mark.ray
-def test_data_that_ray_would_refuse_in_a_function_reaches_every_trial(ray_session, tmp_path):
+def test_large_data_in_a_function_reaches_every_trial(ray_session, tmp_path):
     data = np.zeros(100 * 2**20, dtype=np.uint8)
     data[-1] = 7
 

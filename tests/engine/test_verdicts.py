@@ -9,14 +9,15 @@ import os
 import pytest
 
 import raybo
+from raybo.engine.lifecycle import Life, Phase
 from raybo.engine.plan import Plan
-from raybo.engine.study.dispatch import Flight
+from raybo.engine.run_options import RunOptions
+from raybo.engine.study.dispatch import DispatchedTrial
 from raybo.engine.study.event_log import EventLog
-from raybo.engine.study.judging import Judging
-from raybo.engine.study.lifecycle import Life, Phase
-from raybo.engine.study.pace import Pace
-from raybo.journal import Description
-from raybo.record.events import Event, Kind
+from raybo.engine.study.timings import Timings
+from raybo.engine.study.verdicts import Judge
+from raybo.record.description import Description
+from raybo.record.events import Reported, Told
 from raybo.schedulers import make
 from raybo.schedulers.rule import FORESEEN, Rule
 
@@ -31,7 +32,7 @@ def job(config):
 class Counted:
     """A scheduler that counts how often it is asked about each step."""
 
-    metric = None
+    metric, is_slow = None, False
 
     def __init__(self, scheduler):
         self.scheduler, self.asked = scheduler, []
@@ -49,47 +50,45 @@ class Counted:
 
 @contextlib.contextmanager
 def judging_with(path, name, **options):
-    space = job.space.to_json()
     description = Description(
-        "job", "value", "max", space, "random", 0, steps=STEPS, scheduler=name, scheduler_options=options
+        "job", job.goals, job.space, "random", 0, steps=STEPS, scheduler=name, scheduler_options=options
     )
     plan = Plan(
         description=description, path=path, trials=12, workers=1, elastic=False, grows=False, takes_all_room=False,
-        retries=2, trial_seconds=None, max_seconds=None, driver=os.getpid(), detached=False, begun=0.0, after=0,
+        options=RunOptions(), driver=os.getpid(),
     )  # fmt: skip
-    with contextlib.closing(EventLog(plan, job, Pace(1, False))) as log:
-        judging = Judging(log, lambda *_: pytest.fail("no verdict ends it"))
-        judging.rule = Rule(name, Counted(make(name, options, STEPS)))
-        with contextlib.closing(judging):
-            yield judging
+    with contextlib.closing(EventLog(plan, job, Timings(1, False))) as log:
+        judge = Judge(log, lambda *_: pytest.fail("no verdict ends it"))
+        judge.rule = Rule(name, Counted(make(name, options, STEPS)))
+        with contextlib.closing(judge):
+            yield judge
 
 
-def asked(judging):
+def asked(judge):
     """Have a trial proposed, as one that runs."""
-    return Flight(
-        Life(judging.log.add(judging.log.searcher.propose(judging.log.searcher.history)).trial, Phase.RUNNING)
-    )
+    searcher = judge.log.searcher
+    return DispatchedTrial(Life(judge.log.add(searcher.propose(searcher.history)).trial, Phase.RUNNING))
 
 
-def end(judging, flight):
+def end(judge, dispatched):
     """Have a trial finish that has reported once."""
-    number = flight.life.trial
-    judging.log.add(Event(Kind.REPORTED, number, {"step": 1, "value": 0.0, "seconds": 1.0, "attempt": 1}))
-    judging.log.add(Event(Kind.TOLD, number, {"value": 0.0, "seconds": 1.0}))
+    number = dispatched.life.trial
+    judge.log.add(Reported(number, step=1, value=0.0, seconds=1.0, attempt=1))
+    judge.log.add(Told(number, value=0.0, seconds=1.0))
 
 
-def report(judging, flight, step):
-    return asyncio.run(judging.hear(flight, [{"step": step, "value": 1.0, "seconds": 1.0}]))
+def report(judge, dispatched, step):
+    return asyncio.run(judge.receive(dispatched, [{"step": step, "value": 1.0, "seconds": 1.0}]))
 
 
 @pytest.mark.parametrize(("name", "options"), [("median", {"grace": 90}), ("asha", {"grace": 80}), ("hyperband", {})])
 def test_scheduler_is_asked_once_per_report(tmp_path, name, options):
     """About the step itself, and about each step once ahead of time."""
-    with judging_with(tmp_path / "s.db", name, **options) as judging:
-        trial, counted = asked(judging), judging.rule.scheduler
+    with judging_with(tmp_path / "s.db", name, **options) as judge:
+        trial, counted = asked(judge), judge.rule.scheduler
         for step in range(1, STEPS + 1):
             before = len(counted.asked)
-            report(judging, trial, step)
+            report(judge, trial, step)
             ahead = [other for other in counted.asked[before:] if other != step]
             assert counted.asked[before:].count(step) == 1
             assert all(other > step for other in ahead)
@@ -100,12 +99,12 @@ def test_scheduler_is_asked_once_per_report(tmp_path, name, options):
 @pytest.mark.parametrize(("name", "options"), [("median", {"grace": 3, "startup": 2}), ("asha", {"eta": 3})])
 def test_next_wait_is_known_as_things_stand(tmp_path, name, options):
     """What is remembered never differs from what the scheduler would say now, though other trials end meanwhile."""
-    with judging_with(tmp_path / "s.db", name, **options) as judging:
-        trial, others, waits = asked(judging), [asked(judging) for _ in range(3)], set()
+    with judging_with(tmp_path / "s.db", name, **options) as judge:
+        trial, others, waits = asked(judge), [asked(judge) for _ in range(3)], set()
         for step in range(1, STEPS + 1):
             if step % 20 == 0 and others:
-                end(judging, others.pop())
-            answer = report(judging, trial, step)
-            assert answer.waits_at == judging.rule.waits_at(judging.log.searcher.history, trial.life.trial)
+                end(judge, others.pop())
+            answer = report(judge, trial, step)
+            assert answer.waits_at == judge.rule.waits_at(judge.log.searcher.history, trial.life.trial)
             waits.add(answer.waits_at)
         assert len(waits) > 2

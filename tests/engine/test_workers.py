@@ -6,12 +6,12 @@ import itertools
 
 import pytest
 
-from raybo.engine.study.pace import Pace
-from raybo.engine.study.workers import Ahead, Situation, Turn, ahead, in_flight, turn
+from raybo.engine.study.timings import Timings
+from raybo.engine.study.workers import Ahead, Situation, Turn, ahead, max_in_flight, turn
 
 
-def pace(*, workers=2, suggestion=0.01, trial=10.0):
-    made = Pace(workers, takes_all_room=True)
+def timings(*, workers=2, suggestion=0.01, trial=10.0):
+    made = Timings(workers, takes_all_room=True)
     made.suggestions.append(suggestion)
     made.trials.append(trial)
     return made
@@ -31,13 +31,13 @@ def test_a_worker_leaves_resumes_promotes_or_proposes(worker, interrupted, stopp
         expected = Turn.PROMOTE
     else:
         expected = Turn.LEAVE if enough else Turn.PROPOSE
-    assert turn(worker, now, pace()) is expected
+    assert turn(worker, now, timings()) is expected
 
 
-def test_one_trial_more_is_in_flight_where_trials_are_short():
-    assert in_flight(2, pace()) == 2
-    assert in_flight(2, pace(trial=0.01)) == 3
-    assert turn(2, Situation(2), pace(trial=0.01)) is Turn.PROPOSE
+def test_one_more_short_trial_is_in_flight():
+    assert max_in_flight(2, timings()) == 2
+    assert max_in_flight(2, timings(trial=0.01)) == 3
+    assert turn(2, Situation(2), timings(trial=0.01)) is Turn.PROPOSE
 
 
 @pytest.mark.parametrize(
@@ -53,4 +53,4 @@ def test_one_trial_more_is_in_flight_where_trials_are_short():
     ],
 )
 def test_what_workers_would_wait_for_is_made_ahead(how, now, expected):
-    assert ahead(Situation(2, **now), pace(**how)) is expected
+    assert ahead(Situation(2, **now), timings(**how)) is expected

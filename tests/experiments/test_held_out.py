@@ -20,8 +20,9 @@ from raybo.experiments.results import measured
 from raybo.experiments.run import run_all, runs
 from raybo.experiments.verdicts import judge
 from raybo.job.loading import load_objective
-from raybo.journal import Description
-from raybo.record.events import Event, Kind
+from raybo.record.description import Description
+from raybo.record.events import KINDS, Asked, Kind
+from raybo.record.goals import Goals
 from raybo.study.study import Study
 
 SPACE = raybo.Space({"x": raybo.Float(0, 10)})
@@ -48,11 +49,11 @@ def study(path: Path, outcomes, centres=None, mode="max", values=None, last=None
         centre = centres[number] if centres else None
         tags = {} if centre is None else {"centre": [centre / 10]}
         data = {"x": [number / 10], "values": [float(number)], "tags": tags, "seen": 0, "suggest_seconds": 0.0}
-        events.append(Event(Kind.ASKED, number, data))
+        events.append(Asked.of(number, data))
         ended = {"reason": "no"} if value is None else {"value": value}
-        events.append(Event(Kind.FAILED if value is None else Kind.TOLD, number, ended))
+        events.append(KINDS[Kind.FAILED if value is None else Kind.TOLD].of(number, ended))
     method = "gibo" if centres else "random"
-    made = Study(Description("job", "v", mode, SPACE.to_json(), method, 0), events, path)
+    made = Study(Description("job", Goals(("v",), (mode,)), SPACE, method, 0), events, path)
     if values is not None:
         trials = [number for number, _ in recommendations(made)]
         kept = {"plan": {}, "trials": trials, "values": values, "last": values[-1] if last is None else last}

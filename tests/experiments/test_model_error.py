@@ -10,8 +10,9 @@ from raybo.common.errors import JournalError, MethodError
 from raybo.experiments.measures import curve, measure
 from raybo.experiments.model_error import grid_of, keep_model_errors, kept_model_errors, model_errors
 from raybo.experiments.plan import Problem
-from raybo.journal import Description
-from raybo.record.events import Event, Kind
+from raybo.record.description import Description
+from raybo.record.events import Asked, Told
+from raybo.record.goals import Goals
 from raybo.study.study import Study
 from raybo.surrogate import GP, Observations, uhe_model
 
@@ -26,13 +27,13 @@ def bowl(config, *, low=1.0):
 
 def study_of(tags, xs=(0.2, 0.9, 0.4, 0.6, 0.5), path=None):
     """A study of bowl at these points of the cube, with the tags of each."""
-    description = Description("bowl", "value", "min", SPACE.to_json(), "map", 0)
+    description = Description("bowl", Goals(("value",), ("min",)), SPACE, "map", 0)
     events = []
     for i, (x, its) in enumerate(zip(xs, tags, strict=True)):
         values = SPACE.pack({"x": 2 * x})
-        events.append(Event(Kind.ASKED, i, {"x": [x], "values": values, "tags": its}, number=2 * i + 1))
+        events.append(Asked(i, x=[x], values=values, tags=its, number=2 * i + 1))
         value = bowl({"x": 2 * x})
-        events.append(Event(Kind.TOLD, i, {"value": value}, number=2 * i + 2))
+        events.append(Told(i, value=value, number=2 * i + 2))
     return Study(description, events, path)
 
 

@@ -24,7 +24,7 @@ from raybo.experiments.results import KEYS, columns, read_reasons, read_rows
 from raybo.experiments.run import bound_objective, runs
 from raybo.experiments.summary import summary
 from raybo.experiments.verdicts import judge
-from raybo.study.study import searcher_of
+from raybo.searcher import Searcher
 from raybo.surrogate import Gamma, Likelihood, random_grid_model, uhe_model
 from trials.synthetic import PROBLEMS
 
@@ -136,7 +136,7 @@ def test_the_model_that_is_declared_is_the_one_of_the_runs_journals(name, tmp_pa
         options = run.entry.options_for(problem)
         run.path.parent.mkdir(parents=True, exist_ok=True)
         design = int(options.get("initial", 3 * objective.space.d))
-        study = tune_here(
+        tune_here(
             cheap,
             trials=design,
             method=run.entry.method,
@@ -148,7 +148,7 @@ def test_the_model_that_is_declared_is_the_one_of_the_runs_journals(name, tmp_pa
         journal = raybo.load(run.path)
         kept = (journal.description.method, dict(journal.description.options))
         assert kept == (run.entry.method, json.loads(json.dumps(options)))
-        searcher = searcher_of(journal.description, study.space, study.context)
+        searcher = Searcher.of(journal.description)
         for event in journal.events:
             searcher.apply(event)
         searcher.plan(problem.trials)

@@ -37,8 +37,10 @@ from raybo.experiments.verdicts import (
     typical,
     word_of,
 )
-from raybo.journal import Description
-from raybo.record.events import Event, Kind
+from raybo.record.description import Description
+from raybo.record.events import KINDS, Asked, Failed, Kind, Stopped, Told
+from raybo.record.goals import Goals
+from raybo.record.trial import Trial
 from raybo.study.study import Study
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})
@@ -50,12 +52,12 @@ def study(outcomes, mode="max") -> Study:
     events = []
     for number, value in enumerate(outcomes):
         data = {"x": [0.5], "values": [0.5], "tags": {}, "seen": 0, **SPENT}
-        events.append(Event(Kind.ASKED, number, data))
+        events.append(Asked.of(number, data))
         if value is None:
-            events.append(Event(Kind.FAILED, number, {"reason": "no"}))
+            events.append(Failed(number, reason="no"))
         else:
-            events.append(Event(Kind.TOLD, number, {"value": value}))
-    return Study(Description("job", "v", mode, SPACE.to_json(), "random", 0), events)
+            events.append(Told(number, value=value))
+    return Study(Description("job", Goals(("v",), (mode,)), SPACE, "random", 0), events)
 
 
 def experiment(results, *, mode="max", claims=(), problem=None, curve="best_value"):
@@ -77,7 +79,7 @@ def test_a_stopped_trial_counts_for_nothing():
     found = study([3.0, 1.0])
     number = len(found.trials)
     asked = {"x": [0.5], "values": [0.5], "tags": {}, "seen": 0, **SPENT}
-    stopped = [Event(Kind.ASKED, number, asked), Event(Kind.STOPPED, number, {"reason": "Ctrl-C"})]
+    stopped = [Asked.of(number, asked), Stopped(number, reason="Ctrl-C")]
     found = Study(found.description, [*found.events, *stopped])
     np.testing.assert_array_equal(values(found), [3.0, 1.0])
     assert is_complete(found, 2)
@@ -104,10 +106,10 @@ def test_another_metric_may_be_what_is_measured(mode):
         asked = {"x": [0.5], "values": [0.5], "tags": {}, "seen": 0, **SPENT}
         told = {"reason": ""} if value is None else {"value": sign * value, "metrics": {"expected": sign * expected}}
         events += [
-            Event(Kind.ASKED, number, asked),
-            Event(Kind.FAILED if value is None else Kind.TOLD, number, told),
+            Asked.of(number, asked),
+            KINDS[Kind.FAILED if value is None else Kind.TOLD].of(number, told),
         ]
-    found = Study(Description("job", "v", mode, SPACE.to_json(), "random", 0), events)
+    found = Study(Description("job", Goals(("v",), (mode,)), SPACE, "random", 0), events)
     problem = Problem("p", "job.py", 4, optimum=5.0 * sign, metric="expected")
     np.testing.assert_array_equal(values(found, "expected"), sign * np.array([3.0, 1.0, 1.0, 2.0]))
     np.testing.assert_array_equal(curve("cumulative_regret", found, problem, 5.0 * sign), [2.0, 6.0, 10.0, 13.0])
@@ -313,7 +315,8 @@ def test_costs_of_a_journal_of_0_1_are_not_measured():
     plan, studies = experiment({"a": [[9.0]] * 6, "b": [[5.0]] * 6}, claims=[Claim("", "processor_seconds", "a", "b")])
     for found in studies.values():
         for i, trial in enumerate(found.trials):
-            found.trials[i] = replace(trial, suggest_processor_seconds=None)
+            asked = replace(trial._record.asked, suggest_processor_seconds=None)
+            found.trials[i] = Trial(i, replace(trial._record, asked=asked), trial._declared)
     rows = measured(plan, studies)
     assert [verdict.word for verdict in judge(plan, rows)] == ["not judged"]
     assert "processor s" not in page(plan, rows)
@@ -517,8 +520,8 @@ def test_inexactness_is_summed_over_the_steps_and_interpolated_between_those_mea
         if number in (3, 5):
             tags["inexactness"] = {"eta": 1.0 if number == 3 else 0.8}
         data = {"x": [0.5], "values": [0.5], "tags": tags, "seen": 0, **SPENT}
-        events += [Event(Kind.ASKED, number, data), Event(Kind.TOLD, number, {"value": 1.0})]
-    found = Study(Description("job", "v", "max", SPACE.to_json(), "gp-ucb", 0), events)
+        events += [Asked.of(number, data), Told(number, value=1.0)]
+    found = Study(Description("job", Goals(("v",), ("max",)), SPACE, "gp-ucb", 0), events)
     problem = Problem("p", "job.py", 7, initial=2)
     np.testing.assert_allclose(curve("inexactness", found, problem, 1.0), [0.0, 0.0, 0.1, 0.3, 0.5], atol=1e-12)
     assert measure("final_inexactness", found, problem, 1.0) == pytest.approx(0.5)

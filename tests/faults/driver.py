@@ -15,7 +15,7 @@ import raybo
 from raybo import journal, methods
 from raybo.common.errors import RayboError, RayError
 from raybo.engine.follow import attach
-from raybo.engine.plan import Status
+from raybo.engine.status import Status
 from raybo.record.events import COUNTED
 from tests.faults.job import job, job_in_context, job_that_reports
 

@@ -7,6 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import count
+from math import lcm
+from typing import TypeAlias
+
+from raybo import schedulers
 
 METHODS = (
     "auto",
@@ -22,16 +26,15 @@ METHODS = (
     "min-ucb",
     "map",
 )
-SCHEDULERS: tuple[tuple[str, dict[str, int | str]] | None, ...] = (  # as many as have no divisor with the methods
+Chosen: TypeAlias = tuple[tuple[str, dict[str, int | str]] | None, ...]
+SCHEDULERS: Chosen = (
     None,
     ("asha", {"eta": 2, "variant": "promote"}),
     ("median", {"startup": 3}),
     ("asha", {"eta": 2}),
     ("hyperband", {"eta": 2}),
 )
-# of a plan of jobs that report: neither these nor the places nor the methods have a divisor with each other, so that
-# every rule meets every place within 21 studies, and every method, of which one needs a context, within 231
-REPORTED_TO: tuple[tuple[str, dict[str, int | str]] | None, ...] = (
+_REPORTED_TO: Chosen = (
     ("asha", {"eta": 2, "variant": "promote"}),
     ("median", {"startup": 3}),
     ("hyperband", {"eta": 2, "variant": "promote"}),
@@ -39,6 +42,10 @@ REPORTED_TO: tuple[tuple[str, dict[str, int | str]] | None, ...] = (
     ("asha", {"eta": 2}),
     None,
     ("hyperband", {"eta": 2}),
+)
+# of a plan of jobs that report: every scheduler, one that is not named above with its defaults
+REPORTED_TO: Chosen = _REPORTED_TO + tuple(
+    (name, {}) for name in schedulers.SCHEDULERS if name not in {rule[0] for rule in _REPORTED_TO if rule}
 )
 REPORTING = tuple(method for method in METHODS if method != "sbo-kde")
 KILLS_A_STUDY = 16
@@ -187,11 +194,23 @@ def reporting_studies(seed: int, *, hosts: bool, first: int = 0, kills: int = KI
     places = tuple(Place) if hosts else (Place.OWN,)
     for number in count(first):
         rng = random.Random(f"reports-{seed}-{number}")
-        place = places[number % len(places)]
-        scheduler = REPORTED_TO[(seed + number) % len(REPORTED_TO)]
+        where, which, method = crossed(number, len(places), len(REPORTED_TO), len(REPORTING))
+        place, scheduler = places[where], REPORTED_TO[(seed + which) % len(REPORTED_TO)]
         often = kinds_where_trials_report(place, scheduler)
-        method = REPORTING[(seed + number) % len(REPORTING)]
-        yield replace(_drawn(rng, number, place, method, scheduler, often, kills), reports=True)
+        chosen = REPORTING[(seed + method) % len(REPORTING)]
+        yield replace(_drawn(rng, number, place, chosen, scheduler, often, kills), reports=True)
+
+
+def crossed(number: int, *lengths: int) -> list[int]:
+    """The number's place in each of several lists, whatever their lengths: any two are crossed as soon as can be.
+
+    A list begins one further whenever it and those before it would come together again as they were.
+    """
+    period, places = 1, []
+    for length in lengths:
+        places.append((number + number % (period * length) // lcm(period, length)) % length)
+        period *= length
+    return places
 
 
 def studies(
@@ -208,8 +227,8 @@ def studies(
         rng = random.Random(f"{seed}-{number}")
         place = PLACES[number % len(PLACES)] if hosts else Place.OWN
         often = kinds_at(place, disk=disk)
-        scheduler = SCHEDULERS[(seed + number) % len(SCHEDULERS)]
-        yield _drawn(rng, number, place, METHODS[(seed + number) % len(METHODS)], scheduler, often, kills)
+        which, method = crossed(seed + number, len(SCHEDULERS), len(METHODS))
+        yield _drawn(rng, number, place, METHODS[method], SCHEDULERS[which], often, kills)
 
 
 def _drawn(

@@ -54,7 +54,7 @@ def small() -> Iterator[disk.Disk | None]:
         yield found
 
 
-def test_each_kind_of_kill_of_a_study_with_a_ray_of_its_own(tmp_path: Path, small: disk.Disk | None) -> None:
+def test_every_kill_with_an_own_ray(tmp_path: Path, small: disk.Disk | None) -> None:
     kinds = list(kinds_at(Place.OWN, disk=small is not None))
     kinds.remove(Kind.SECOND)
     # first, as it has to wait long after the loss of a Ray
@@ -78,7 +78,7 @@ def cluster(clusters: Renewed[Cluster], request: pytest.FixtureRequest) -> Itera
 
 @ON_HOSTS
 @pytest.mark.parametrize(("place", "method"), [(Place.CLUSTER, "gp-ucb"), (Place.DETACHED, "sbo-kde")])
-def test_each_kind_of_kill_of_a_study_on_a_cluster(
+def test_every_kill_on_a_cluster(
     tmp_path: Path, cluster: Cluster, small: disk.Disk | None, place: Place, method: str
 ) -> None:
     kinds = list(kinds_at(place, disk=small is not None))

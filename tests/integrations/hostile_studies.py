@@ -12,9 +12,11 @@ from pathlib import Path
 import numpy as np
 
 import raybo
-from raybo.journal import Description, Journal
+from raybo.journal import Journal
 from raybo.journal.notes import take_note
-from raybo.record.events import Event, Kind, Origin, planned
+from raybo.record.description import Description
+from raybo.record.events import KINDS, Event, Kind, Origin, Planned
+from raybo.record.goals import Goals
 from raybo.searcher import Searcher
 from raybo.space import Space
 from raybo.study.study import Study
@@ -57,7 +59,7 @@ class Written:
         if "metrics" in self.wanted:
             del self.wanted["mode"]
         self.searcher = Searcher(self.space, "random", **self.wanted)
-        self.events: list[Event] = [self.searcher.apply(planned(40))]
+        self.events: list[Event] = [self.searcher.apply(Planned(trials=40))]
 
     def ask(self, config: object = None, **tags: object) -> int:
         """Another trial, of a configuration or a random one."""
@@ -67,13 +69,13 @@ class Written:
             if config is None
             else self.searcher.known(config, Origin.ENQUEUED)
         )
-        asked = replace(asked, data={**asked.data, "tags": {**asked.data["tags"], **tags}})
+        asked = replace(asked, tags={**asked.tags, **tags})
         self.events.append(self.searcher.apply(asked))
         return number
 
     def say(self, kind: Kind, number: int, /, **data: object) -> None:
         """An event about a trial."""
-        self.events.append(self.searcher.apply(Event(kind, number, data)))
+        self.events.append(self.searcher.apply(KINDS[kind].of(number, data)))
 
     def report(self, number: int, curve: dict[int, float], **data: object) -> None:
         """What a trial comes to, by step."""
@@ -85,14 +87,11 @@ class Written:
         s, metrics = self.searcher, self.wanted.get("metrics")
         description = Description(
             objective="job/a b",
-            metric="loss" if metrics is None else next(iter(metrics)),
-            mode=s.mode,
-            space=self.space.to_json(),
+            goals=Goals.of(metrics, self.wanted.get("constraints"), metric="loss", mode=s.mode),
+            space=self.space,
             method="random",
             seed=0,
-            context=None if s.context is None else s.context.to_json(),
-            metrics=metrics,
-            constraints=self.wanted.get("constraints"),
+            context=s.context,
         )
         times = [datetime.fromtimestamp(BEGIN + self.begun + i, timezone.utc) for i in range(len(self.events))]
         with contextlib.closing(Journal(self.path, description)) as journal:

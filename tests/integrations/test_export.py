@@ -19,9 +19,11 @@ import pytest
 
 import raybo
 from raybo.common.errors import MethodError, MissingExtra, RayboError, install_command
-from raybo.integrations.export import EXPORTS, Recorder, exporter
-from raybo.journal import Description, Journal
-from raybo.record.events import Event, Kind, State
+from raybo.integrations.export import FORMATS, Recorder, exporter
+from raybo.journal import Journal
+from raybo.record.description import Description
+from raybo.record.events import KINDS, Ended, Kind, Planned, State, Stopped, Told
+from raybo.record.goals import Goals
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space
 from raybo.study.study import Study
@@ -45,20 +47,20 @@ def test_an_unknown_form_is_refused_with_the_likely_one():
 
 
 @pytest.mark.parametrize("form", ["csv", "json", "optuna"])
-def test_a_place_that_cannot_be_written_is_told(form, study, tmp_path):
+def test_an_unwritable_destination_is_refused(form, study, tmp_path):
     with pytest.raises(RayboError, match="cannot be written"):
         exporter(form, str(tmp_path / "none" / "x"))(study)
 
 
 @pytest.mark.filterwarnings("ignore")  # of mlflow's own, about the database library that it uses
-@pytest.mark.parametrize("form", [*(form for form in EXPORTS if form != "reports"), "html"])
-def test_text_that_has_no_encoding_is_exported_as_its_escape(form, tmp_path):
+@pytest.mark.parametrize("form", [*(form for form in FORMATS if form != "reports"), "html"])
+def test_unencodable_text_is_exported_escaped(form, tmp_path):
     """As `os.listdir` gives a stray byte, in names and errors: journals hold it clean, and so does what they export."""
     from raybo.reporting import draw
 
     stray = "caf\udce9"
     space = Space({stray: Float(0, 1), "c": Categorical([stray, "b"])})
-    description = Description(stray, stray, "max", space.to_json(), "random", 0, {stray: stray})
+    description = Description(stray, Goals((stray,), ("max",)), space, "random", 0, {stray: stray})
     path = tmp_path / "study.db"
     searcher = Searcher(space, "random", "max", seed=0)
     with contextlib.closing(Journal(path, description)) as journal:
@@ -69,7 +71,7 @@ def test_text_that_has_no_encoding_is_exported_as_its_escape(form, tmp_path):
                 if number == 1
                 else {"value": number, "metrics": {stray: stray, "acc@5": 0.5}}
             )
-            ended = searcher.apply(Event(Kind.FAILED if number == 1 else Kind.TOLD, number, end))
+            ended = searcher.apply(KINDS[Kind.FAILED if number == 1 else Kind.TOLD].of(number, end))
             journal.append([asked, ended])
     study = raybo.load(path)
     destination = tmp_path / ("out" if form in ("tensorboard", "mlflow") else "out.x")
@@ -178,7 +180,7 @@ def test_optuna_reads_the_whole_study(mode, tmp_path):
     theirs.trials_dataframe()
 
 
-def test_every_kind_of_parameter_becomes_a_distribution_of_optuna(tmp_path):
+def test_every_parameter_becomes_an_optuna_distribution(tmp_path):
     space = {
         "a": raybo.Float(0, 1, step=0.25),
         "b": raybo.Integer(1, 1000, log=True),
@@ -189,16 +191,14 @@ def test_every_kind_of_parameter_becomes_a_distribution_of_optuna(tmp_path):
     exporter("optuna", str(tmp_path / "s.log"))(study)
     assert [t.value for t in loaded(tmp_path / "s.log").trials] == [t.value for t in study.trials]
     searcher = raybo.Searcher({"d": space["d"]}, "random", seed=0)
-    events = [Event(Kind.PLANNED, None, {"trials": 12}, 1)] + [
-        searcher.apply(searcher.propose(searcher.history)) for _ in range(12)
-    ]
-    odd = Study(study.description.__class__("j", "m", "max", searcher.space.to_json(), "random", 0), events)
+    events = [Planned(trials=12, number=1)] + [searcher.apply(searcher.propose(searcher.history)) for _ in range(12)]
+    odd = Study(Description("j", Goals(("m",), ("max",)), searcher.space, "random", 0), events)
     exporter("optuna", str(tmp_path / "odd.log"))(odd)
     shown = [trial.params["d"] for trial in loaded(tmp_path / "odd.log").trials]
     assert [str(value) for value in shown] == [str(trial.config["d"]) for trial in odd.trials]
 
 
-def test_a_growing_study_appends_and_every_moment_can_be_read(study, tmp_path):
+def test_optuna_can_read_a_growing_file(study, tmp_path):
     path = tmp_path / "s.log"
     export = exporter("optuna", str(path))
     before = b""
@@ -222,7 +222,7 @@ def test_another_file_is_not_overwritten(study, tmp_path):
     assert "mine" in path.read_text()
 
 
-def test_a_file_without_an_end_of_line_is_not_overwritten_either(study, tmp_path):
+def test_a_torn_foreign_line_is_not_overwritten(study, tmp_path):
     path = tmp_path / "s.log"
     for before in (b"notes", b"{", b'{"op_code":0,"study_name":"mine"'):
         path.write_bytes(before)
@@ -235,8 +235,8 @@ def test_a_file_without_an_end_of_line_is_not_overwritten_either(study, tmp_path
         assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("form", [*EXPORTS, "html"])
-def test_a_journal_is_never_what_an_export_replaces(form, study, tmp_path):
+@pytest.mark.parametrize("form", [*FORMATS, "html"])
+def test_an_export_never_replaces_a_journal(form, study, tmp_path):
     path = tmp_path / "study.html"  # a journal may be called what it likes
     with contextlib.closing(Journal(path, study.description)) as journal:
         journal._insert(study.events)
@@ -258,7 +258,7 @@ def test_a_journal_is_never_what_an_export_replaces(form, study, tmp_path):
 
 
 @pytest.mark.parametrize("form", ["csv", "json"])
-def test_a_journal_that_has_come_since_is_not_replaced_either(form, study, tmp_path):
+def test_a_journal_written_later_is_not_replaced(form, study, tmp_path):
     path = tmp_path / "s.db"
     export = exporter(form, str(path))
     export(study)
@@ -270,7 +270,7 @@ def test_a_journal_that_has_come_since_is_not_replaced_either(form, study, tmp_p
     assert len(raybo.load(path).trials) == len(study.trials)
 
 
-def test_what_others_write_into_the_file_is_kept_and_ours_is_appended(study, tmp_path):
+def test_lines_of_other_writers_are_kept(study, tmp_path):
     optuna = pytest.importorskip("optuna")
     path = tmp_path / "s.log"
     exporter("optuna", str(path))(part(study, 20))
@@ -329,7 +329,7 @@ def test_another_study_of_the_same_name_is_refused(study, tmp_path):
     assert path.read_bytes() == before
 
 
-def test_a_lock_that_a_killed_program_left_is_broken(study, tmp_path, monkeypatch):
+def test_a_stale_lock_is_broken(study, tmp_path, monkeypatch):
     from raybo.integrations import optuna_journal
 
     monkeypatch.setattr(optuna_journal, "LOCK_SECONDS", 0.0)
@@ -368,7 +368,7 @@ def test_optuna_draws_what_is_exported(kind, study, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_dashboard_of_optuna_shows_a_study_while_it_grows(study, tmp_path):
+def test_optuna_dashboard_shows_a_growing_study(study, tmp_path):
     pytest.importorskip("optuna_dashboard")
     from wsgiref.simple_server import WSGIRequestHandler, make_server
 
@@ -439,7 +439,7 @@ def test_tensorboard_reads_values_and_configurations(study, tmp_path):
     assert one.Scalars("hparam/accuracy")[0].value == pytest.approx(value, rel=1e-6)
 
 
-def test_the_best_in_tensorboard_is_the_least_where_that_is_wanted(tmp_path):
+def test_tensorboard_best_of_a_minimised_metric(tmp_path):
     pytest.importorskip("tensorboardX")
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     study = run("random", 12, mode="min")
@@ -450,7 +450,7 @@ def test_the_best_in_tensorboard_is_the_least_where_that_is_wanted(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of mlflow's own, about the database library that it uses
-def test_mlflow_reads_a_run_a_trial_once_however_often_it_is_exported(study, tmp_path):
+def test_mlflow_has_one_run_per_trial(study, tmp_path):
     mlflow = pytest.importorskip("mlflow")
     pytest.importorskip("sqlalchemy")
     uri = f"sqlite:///{tmp_path}/m.db"
@@ -474,7 +474,7 @@ def test_mlflow_reads_a_run_a_trial_once_however_often_it_is_exported(study, tmp
         assert child.data.tags["mlflow.parentRunId"] == parent.info.run_id
     last = study.events[-1]
     (pending,) = [trial.number for trial in study.trials if trial.state is State.PENDING]
-    stopped = Event(Kind.STOPPED, pending, {"reason": "Ctrl-C"}, last.number + 1, last.at)
+    stopped = Stopped(pending, reason="Ctrl-C", number=last.number + 1, at=last.at)
     exporter("mlflow", uri)(Study(study.description, [*study.events, stopped]))
     child = client.get_run(children[pending].info.run_id)
     assert (child.info.status, child.data.tags["raybo.reason"]) == ("KILLED", "Ctrl-C")
@@ -486,10 +486,10 @@ def told_study(events, *, space=None, name="s.db", metric="loss", begun=0, setti
     searcher = Searcher(space, "random", "min", seed=0)
     written = []
     for kind, trial, data in events:
-        event = searcher.propose(searcher.history) if kind is Kind.ASKED else Event(kind, trial, data)
+        event = searcher.propose(searcher.history) if kind is Kind.ASKED else KINDS[kind].of(trial, data)
         at = datetime.fromtimestamp(1_800_000_000 + begun + len(written), timezone.utc).isoformat()
         written.append(replace(searcher.apply(event), at=at))
-    description = Description("job", metric, "min", space.to_json(), "random", 0, settings=settings or {})
+    description = Description("job", Goals((metric,), ("min",)), space, "random", 0, settings=settings or {})
     return Study(description, written, Path("/a", name))
 
 
@@ -522,7 +522,7 @@ def runs_in_mlflow(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_a_failed_trial_that_runs_again_ends_in_mlflow_as_it_did_last(runs_in_mlflow):
+def test_mlflow_has_the_end_of_the_last_attempt(runs_in_mlflow):
     parts = [told_study(FAILED_AND_RUN_AGAIN[:n]) for n in (2, 3, 4)]
     uri = None
     for study, status in zip(parts, ("FAILED", "RUNNING", "FINISHED"), strict=True):
@@ -568,14 +568,14 @@ def test_mlflow_takes_every_name(runs_in_mlflow):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_the_metric_is_the_users_in_mlflow_whatever_it_is_called(runs_in_mlflow):
+def test_mlflow_metric_names_of_users_win(runs_in_mlflow):
     for metric in ("seconds", "suggest_seconds"):
         _, (child,), _ = runs_in_mlflow(None, told_study(ONE_RESULT, metric=metric))
         assert child.data.metrics[metric] == 7.0
 
 
 @pytest.mark.parametrize("metric", ["seconds", "suggest_seconds", "failed"])
-def test_the_metric_is_the_users_in_tensorboard_whatever_it_is_called(metric, tmp_path):
+def test_tensorboard_metric_names_of_users_win(metric, tmp_path):
     pytest.importorskip("tensorboardX")
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     exporter("tensorboard", str(tmp_path))(told_study(ONE_RESULT, metric=metric))
@@ -604,7 +604,7 @@ RULE = "x * y <= 0.6"
 def ended_early():
     """A study with a rule that has reached its target, and the same when it goes on after all."""
     space = Space({"x": Float(0, 1), "y": Float(0, 1)}, where=[RULE])
-    description = Description("job", "loss", "min", space.to_json(), "random", 0)
+    description = Description("job", Goals(("loss",), ("min",)), space, "random", 0)
     searcher = Searcher(space, "random", "min", seed=0)
 
     def trials(count):
@@ -613,16 +613,16 @@ def ended_early():
             asked = searcher.apply(searcher.propose(searcher.history))
             config = searcher.trials[asked.trial].config
             value = (config["x"] - 0.3) ** 2 + config["y"] + 0.1 * math.sin(40 * config["x"])
-            events += [asked, searcher.apply(Event(Kind.TOLD, asked.trial, {"value": value, "seconds": 1.0}))]
+            events += [asked, searcher.apply(Told(asked.trial, value=value, seconds=1.0))]
         return events
 
-    events = [searcher.apply(Event(Kind.PLANNED, None, {"trials": 30})), *trials(12)]
-    events.append(searcher.apply(Event(Kind.ENDED, None, {"reason": "trial 7 has reached the target: loss 0.1"})))
+    events = [searcher.apply(Planned(trials=30)), *trials(12)]
+    events.append(searcher.apply(Ended(reason="trial 7 has reached the target: loss 0.1")))
     longer = [*events, *trials(1)]
     return Study(description, events), Study(description, longer), Study(description, [*longer, events[-1]])
 
 
-def test_csv_and_dataframes_have_what_a_model_expects(ended_early, tmp_path):
+def test_csv_and_dataframes_have_expectations(ended_early, tmp_path):
     study = ended_early[0]
     exporter("csv", str(tmp_path / "s.csv"))(study)
     with open(tmp_path / "s.csv", newline="", encoding="utf-8") as file:
@@ -639,7 +639,7 @@ def test_csv_and_dataframes_have_what_a_model_expects(ended_early, tmp_path):
     assert "expected" not in over_contexts.to_dataframe()
 
 
-def test_json_has_how_it_ended_its_rules_and_what_a_model_expects(ended_early, tmp_path):
+def test_json_has_the_end_rules_and_expectations(ended_early, tmp_path):
     study, longer, _ = ended_early
     exporter("json", str(tmp_path / "s.json"))(study)
     content = json.loads((tmp_path / "s.json").read_text())
@@ -652,7 +652,7 @@ def test_json_has_how_it_ended_its_rules_and_what_a_model_expects(ended_early, t
     assert json.loads((tmp_path / "s.json").read_text())["ended"] == ""
 
 
-def test_optuna_has_them_as_they_are_now(ended_early, tmp_path):
+def test_optuna_has_the_current_end_rules_and_expectations(ended_early, tmp_path):
     export = exporter("optuna", str(tmp_path / "s.log"))
     for study in ended_early:  # ended, going on, ended for the same reason
         export(study)
@@ -667,7 +667,7 @@ def test_optuna_has_them_as_they_are_now(ended_early, tmp_path):
     assert (tmp_path / "s.log").read_bytes() == before
 
 
-def test_tensorboard_has_them(ended_early, tmp_path):
+def test_tensorboard_has_the_end_rules_and_expectations(ended_early, tmp_path):
     pytest.importorskip("tensorboardX")
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     study, longer, _ = ended_early
@@ -691,7 +691,7 @@ def test_tensorboard_has_them(ended_early, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of mlflow's own, about the database library that it uses
-def test_mlflow_has_them_and_a_study_that_ended_early_has_ended(ended_early, tmp_path):
+def test_mlflow_has_the_end_rules_and_expectations(ended_early, tmp_path):
     mlflow = pytest.importorskip("mlflow")
     pytest.importorskip("sqlalchemy")
     uri = f"sqlite:///{tmp_path}/m.db"
@@ -709,7 +709,7 @@ def test_mlflow_has_them_and_a_study_that_ended_early_has_ended(ended_early, tmp
 
 
 @pytest.mark.parametrize(("form", "package"), [("tensorboard", "tensorboardX"), ("mlflow", "mlflow")])
-def test_without_its_package_the_remedy_is_told(form, package, monkeypatch):
+def test_a_missing_package_is_named_with_the_remedy(form, package, monkeypatch):
     import sys
 
     for name in [name for name in sys.modules if name.split(".")[0] == package]:
@@ -719,7 +719,7 @@ def test_without_its_package_the_remedy_is_told(form, package, monkeypatch):
         exporter(form, "x")
 
 
-def test_a_recorder_writes_only_when_something_has_happened(study, tmp_path, monkeypatch):
+def test_a_recorder_writes_only_after_new_events(study, tmp_path, monkeypatch):
     path = tmp_path / "job.db"
     journal = Journal(path, study.description)
     journal.append(study.events[:10])
@@ -734,8 +734,8 @@ def test_a_recorder_writes_only_when_something_has_happened(study, tmp_path, mon
     assert written == [10, len(study.events)]
 
 
-def test_every_form_is_told_in_the_help():
+def test_the_help_names_every_format():
     from raybo import cli
 
     (to,) = [p for p in cli.cli.get_command(None, "export").params if p.name == "to"]
-    assert all(form in to.help for form in EXPORTS)
+    assert all(form in to.help for form in FORMATS)

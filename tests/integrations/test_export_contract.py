@@ -24,7 +24,7 @@ import pytest
 
 import raybo
 from raybo.common.errors import RayboError
-from raybo.integrations.export import EXPORTS, exporter
+from raybo.integrations.export import FORMATS, exporter
 from raybo.record.events import OPEN, Kind, State
 from raybo.space import choice_names
 from raybo.study.columns import from_cell
@@ -277,7 +277,7 @@ READERS = {
     "tensorboard": read_tensorboard,
     "mlflow": read_mlflow,
 }
-assert set(READERS) == set(EXPORTS)
+assert set(READERS) == set(FORMATS)
 
 
 def comparable(value):
@@ -339,7 +339,7 @@ def study_of(tmp_path_factory):
     return study
 
 
-@pytest.fixture(params=[pytest.param(form, marks=OF_MLFLOW if form == "mlflow" else ()) for form in EXPORTS])
+@pytest.fixture(params=[pytest.param(form, marks=OF_MLFLOW if form == "mlflow" else ()) for form in FORMATS])
 def form(request):
     """Each form, where what reads it is there."""
     if request.param == "tensorboard":
@@ -372,7 +372,7 @@ def both(study, told, what):
     return [(trial, said) for trial, said in found if said is not None]
 
 
-def test_every_trial_is_there_once_with_all_that_the_form_tells(form, study, told):
+def test_every_trial_is_exported_once_and_completely(form, study, told):
     assert sorted(told) == [trial.number for trial in study.trials]
     for trial, state in both(study, told, "state"):
         assert state == str(trial.state), trial
@@ -395,7 +395,7 @@ def test_every_trial_is_there_once_with_all_that_the_form_tells(form, study, tol
             assert not wanted - numbers, trial.number
 
 
-def test_the_facts_of_a_trial_are_told_where_the_form_has_them(form, study, told):
+def test_facts_of_trials_are_exported(form, study, told):
     for trial in study.trials:
         facts = told[trial.number].facts
         if trial.state in OPEN:
@@ -413,9 +413,7 @@ def test_the_facts_of_a_trial_are_told_where_the_form_has_them(form, study, told
 
 
 @pytest.mark.parametrize("name", ["outcomes", "goals", "contexts"])
-def test_followed_while_it_grows_it_is_the_same_and_again_it_stays_so(
-    form, name, destination, tmp_path, study_of, request
-):
+def test_following_a_study_equals_exporting_it_at_once(form, name, destination, tmp_path, study_of, request):
     study = study_of(name)
     at_once = tmp_path / "at-once"
     at_once.mkdir()
@@ -438,7 +436,7 @@ def test_followed_while_it_grows_it_is_the_same_and_again_it_stays_so(
         exporter(form, destination)(study)  # once more, by another process
 
 
-def test_at_any_moment_a_running_trial_shows_what_it_has_reported(form, destination, study_of):
+def test_running_trials_show_their_reports(form, destination, study_of):
     study, export = study_of("outcomes"), exporter(form, destination)
     for upto in (20, 30, 45):
         part = Study(study.description, study.events[:upto], study.path)
@@ -449,7 +447,7 @@ def test_at_any_moment_a_running_trial_shows_what_it_has_reported(form, destinat
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of mlflow's own, about the database library that it uses
-def test_mlflow_is_given_no_more_at_once_than_its_server_takes(store, tmp_path, study_of, monkeypatch):
+def test_mlflow_batches_are_within_its_limits(store, tmp_path, study_of, monkeypatch):
     from mlflow import MlflowClient
     from mlflow.utils.validation import _validate_batch_log_limits
 
@@ -465,7 +463,7 @@ def test_mlflow_is_given_no_more_at_once_than_its_server_takes(store, tmp_path, 
     assert len(read("mlflow", where, study)[0].params) == 230
 
 
-def test_more_curves_may_grow_than_files_are_kept_open(tmp_path, monkeypatch):
+def test_more_curves_grow_than_files_are_open(tmp_path, monkeypatch):
     pytest.importorskip("tensorboardX", reason="tensorboardX is not installed")
     monkeypatch.setattr("raybo.integrations.tensorboard.OPEN_RUNS", 2)
     written = Written(tmp_path / "job.db")
@@ -505,7 +503,7 @@ def test_two_studies_of_one_name_are_never_mixed(form, destination, tmp_path):
         assert read(form, destination, first) == before
 
 
-def test_names_that_are_alike_once_cleaned_stay_two(form, destination, study_of):
+def test_names_that_collide_after_cleaning_stay_distinct(form, destination, study_of):
     """Parameters a@1 and a#1, and two of 301 characters; metrics acc@5 and acc#5, and several that are optimised."""
     if form == "reports":
         study = study_of("outcomes")
@@ -525,7 +523,7 @@ def test_names_that_are_alike_once_cleaned_stay_two(form, destination, study_of)
             assert {1.0, 2.0, 0.0625} <= set(told[0].numbers)
 
 
-def test_json_tells_notes_and_infinite_tags(study_of, tmp_path):
+def test_json_has_notes_and_infinite_tags(study_of, tmp_path):
     study = study_of("outcomes")
     exporter("json", str(tmp_path / "s.json"))(study)
     content = strictly((tmp_path / "s.json").read_text())
@@ -535,7 +533,7 @@ def test_json_tells_notes_and_infinite_tags(study_of, tmp_path):
     assert (tags["mean"], tags["sd"]) == ("inf", "nan")
 
 
-def test_the_studies_are_as_hard_as_they_are_meant_to_be(study_of):
+def test_the_studies_cover_every_outcome(study_of):
     study = study_of("outcomes")
     assert {trial.state for trial in study.trials} == set(State)
     assert {trial.reason for trial in study.trials} >= {REASON}
@@ -564,7 +562,7 @@ class Looked(list):
 
 @pytest.mark.parametrize("parts", [1, 20], ids=["at once", "followed"])
 @pytest.mark.parametrize("form", ["optuna", "tensorboard"])
-def test_what_an_export_looks_at_grows_with_the_study_and_not_with_its_square(form, parts, tmp_path, monkeypatch):
+def test_exports_take_time_linear_in_the_events(form, parts, tmp_path, monkeypatch):
     """Of the forms that are appended to; CSV and JSON are written anew each time."""
     if form == "tensorboard":
         pytest.importorskip("tensorboardX", reason="tensorboardX is not installed")

@@ -32,14 +32,16 @@ from raybo.common.errors import (
     install_command,
 )
 from raybo.integrations import dashboard, jobs, package, transfer
-from raybo.journal import Description, Journal, read
-from raybo.record.events import Event, Kind, State
+from raybo.journal import Journal, read
+from raybo.record.description import Description
+from raybo.record.events import Asked, Kind, Planned, State, Told
+from raybo.record.goals import Goals
 from tests.engine.hosts import LocalHead
 from tests.journals import finished
 from tests.renewed import Renewed
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})
-DESCRIPTION = Description("job", "score", "max", SPACE.to_json(), "random", 0)
+DESCRIPTION = Description("job", Goals(("score",), ("max",)), SPACE, "random", 0)
 ROOT = Path(raybo.__file__).parents[1]
 
 # ---- journals that travel
@@ -47,11 +49,11 @@ ROOT = Path(raybo.__file__).parents[1]
 
 def events(*values):
     """A trial for each value, one after the other."""
-    found = [Event(Kind.PLANNED, None, {"trials": 9}, 1)]
+    found = [Planned(trials=9, number=1)]
     for trial, value in enumerate(values):
         asked = {"x": [0.1], "values": [0.1], "tags": {"µ": 1e-17}, "seen": 0}
-        found.append(Event(Kind.ASKED, trial, asked, len(found) + 1))
-        found.append(Event(Kind.TOLD, trial, {"value": value, "seconds": 0.1}, len(found) + 1))
+        found.append(Asked.of(trial, asked, number=len(found) + 1))
+        found.append(Told(trial, value=value, seconds=0.1, number=len(found) + 1))
     return found
 
 
@@ -83,7 +85,7 @@ def test_it_travels_while_it_is_written(tmp_path):
         journal.append(events(1.0))
         assert Path(f"{path}-wal").stat().st_size > 0
         text = transfer.pack(path)
-        journal.append([Event(Kind.PLANNED, None, {"trials": 10}, 4)])
+        journal.append([Planned(trials=10, number=4)])
     transfer.unpack(text, tmp_path / "there.db")
     assert read(tmp_path / "there.db")[1] == read(path)[1][:3]
 
@@ -112,7 +114,9 @@ def test_what_arrives_is_only_added_to_what_it_continues(tmp_path):
 
 def test_a_journal_of_another_study_or_in_use_is_left_alone(tmp_path):
     here = write(tmp_path / "here.db", events(1.0))
-    other = write(tmp_path / "other.db", events(1.0), Description("job", "score", "min", SPACE.to_json(), "random", 0))
+    other = write(
+        tmp_path / "other.db", events(1.0), Description("job", Goals(("score",), ("min",)), SPACE, "random", 0)
+    )
     with pytest.raises(JournalError, match="journal of another study: mode is 'max' in the journal and 'min' now"):
         transfer.unpack(transfer.pack(other), here)
     with (
@@ -719,7 +723,7 @@ def test_a_study_goes_to_the_cluster_and_back_and_on(head, folder):
     assert [trial.state for trial in study.trials] == [State.FINISHED] * 8
     assert study.description.seed == 4
 
-    write(there, [Event(Kind.PLANNED, None, {"trials": 8}, len(read(there)[1]) + 1)], read(there)[0])
+    write(there, [Planned(trials=8, number=len(read(there)[1]) + 1)], read(there)[0])
     end(start(head, folder, *tune, "--trials", 9))  # both go on by themselves: neither is lost
     before = read(path), read(there)
     out, _ = run(head, folder, *submit, "--trials", 9, code=1)

@@ -93,7 +93,7 @@ def trials_of(searcher):
 
 
 @pytest.mark.parametrize("method", METHODS_TRIED)
-def test_suggestions_lie_in_the_space_and_repeat_with_the_seed(method):
+def test_suggestions_are_in_the_space_and_repeatable(method):
     first, second = (run(search(method), names("t", 6)) for _ in range(2))
     assert first == second
     for config in first:
@@ -136,7 +136,7 @@ def outcome(searcher, **ended):
 
 @pytest.mark.parametrize("method", METHODS_TRIED)
 @pytest.mark.parametrize("value", UNKNOWN, ids=repr)
-def test_a_value_that_is_no_finite_number_is_a_failed_trial(method, value):
+def test_a_value_that_is_not_finite_fails(method, value):
     searcher = search(method)
     searcher.suggest("t")
     searcher.on_trial_result("t", {"loss": value})
@@ -195,7 +195,7 @@ def test_ids_unknown_ended_or_changed_never_raise():
     search(space=None).on_trial_complete("t", {"loss": 1.0})
 
 
-def test_an_error_of_its_own_is_logged_and_releases_the_trial(monkeypatch, caplog):
+def test_an_internal_error_frees_the_trial(monkeypatch, caplog):
     searcher = search()
     searcher.suggest("t")
     monkeypatch.setattr(searcher, "_read", lambda *_: 1 / 0)
@@ -218,7 +218,7 @@ def test_a_context_is_read_from_the_report(caplog):
 # ---- concurrency
 
 
-def test_the_limit_of_a_limiter_is_kept_and_freed():
+def test_a_limiters_limit_is_kept_and_freed():
     searcher = ConcurrencyLimiter(search(), max_concurrent=2)
     assert searcher.suggest("a")
     assert searcher.suggest("b")
@@ -229,7 +229,7 @@ def test_the_limit_of_a_limiter_is_kept_and_freed():
     assert searcher.suggest("d")
 
 
-def test_a_limiter_that_works_in_batches_withholds_results_until_the_batch_has_ended():
+def test_a_batch_limiter_withholds_results_until_the_end():
     searcher = ConcurrencyLimiter(search(), max_concurrent=3, batch=True)
     assert searcher.set_search_properties("loss", "min", {"k": 3})
     for trial_id in ("a", "b", "c"):
@@ -299,7 +299,7 @@ def test_a_point_in_part_reaches_into_a_list():
     assert 0 <= first <= 1
 
 
-def test_the_metric_is_the_tuners_or_that_of_a_bare_number():
+def test_the_metric_comes_from_the_tuner_or_defaults():
     bare = search(metric=None, mode="max")
     bare.suggest("t")
     assert outcome(bare, result={"_metric": 2.0}).value == 2.0  # what Tune calls it
@@ -311,14 +311,14 @@ def test_the_metric_is_the_tuners_or_that_of_a_bare_number():
 
 
 @pytest.mark.parametrize("given", [{"metric": None}, {}])
-def test_the_tuners_metric_wins_where_its_mode_is_the_searchs(given):
+def test_the_tuners_metric_wins(given):
     searcher = search(**given)
     searcher.set_search_properties("accuracy", "min", {})
     searcher.suggest("t")
     assert outcome(searcher, result={"accuracy": 0.5, "loss": 7.0}).value == 0.5
 
 
-def test_known_rewards_are_of_the_metric_that_the_tuner_names():
+def test_known_rewards_are_of_the_tuners_metric():
     space = {"x": tune.uniform(-1, 1)}
     searcher = search(space=space, metric=None, points_to_evaluate=[{"x": 0.5}], evaluated_rewards=[0.25])
     searcher.set_search_properties("loss", "min", {})
@@ -327,7 +327,7 @@ def test_known_rewards_are_of_the_metric_that_the_tuner_names():
     assert [trial.value for trial in trials_of(searcher)] == [0.25, 0.5]
 
 
-def test_results_of_one_metric_are_not_taken_for_those_of_another(tmp_path):
+def test_results_of_another_metric_are_refused(tmp_path):
     searcher = search()
     run(searcher, names("a", 2))
     searcher.save(tmp_path / "state")
@@ -375,7 +375,7 @@ def test_evaluated_points_are_learned(method):
     searcher.suggest("t")
 
 
-def test_with_several_metrics_a_known_value_has_each_of_them_and_is_no_failure():
+def test_known_values_must_have_every_metric():
     several = {"metric": None, "mode": None, "metrics": {"loss": "min", "speed": "max"}}
     known = {"loss": 1.0, "speed": 2.0}
     searcher = search(**several, points_to_evaluate=POINTS[:1], evaluated_rewards=[known])
@@ -414,7 +414,7 @@ BRANCHES = {
 
 
 @pytest.mark.parametrize("method", METHODS_TRIED)
-def test_a_choice_among_dicts_opens_only_its_own_parameters(method):
+def test_a_choice_of_dicts_opens_its_own_parameters(method):
     searcher = search(method, BRANCHES)
     configs = run(searcher, names("t", 12), lambda config: config["lr"])
     shapes = {"linear" if c["model"] == "linear" else (c["model"]["kind"], *sorted(c["model"])) for c in configs}
@@ -478,7 +478,7 @@ def obeys(domain, value):
 
 @settings(max_examples=25, phases=(Phase.explicit, Phase.reuse, Phase.generate))  # shrinking takes minutes
 @given(spaces, st.integers(0, 2**32))
-def test_any_space_is_obeyed_and_its_points_come_back_bit_for_bit(space, seed):
+def test_points_of_any_space_return_bit_for_bit(space, seed):
     searcher = search(space=space, seed=seed)
     configs = [searcher.suggest(f"t{i}") for i in range(4)]
     assert all(obeys(space, config) for config in configs)
@@ -532,7 +532,7 @@ def test_without_ray_tune_the_extra_is_named():
 
 
 @pytest.mark.parametrize("method", METHODS_TRIED)
-def test_restored_in_the_middle_it_goes_on_as_if_nothing_had_happened(method, tmp_path):
+def test_a_restored_search_continues_identically(method, tmp_path):
     searcher = search(method, points_to_evaluate=POINTS)
     run(searcher, names("a", 7))
     searcher.suggest("pending")
@@ -592,7 +592,7 @@ class Counting(RayboSearch):
         return super().suggest(trial_id)
 
 
-def test_what_a_subclass_has_of_its_own_comes_back(tmp_path):
+def test_attributes_of_a_subclass_are_restored(tmp_path):
     searcher = Counting(SPACE, "loss", "min", seed=0)
     searcher.suggest("a")
     searcher.lock = object()  # no JSON can hold it
@@ -621,7 +621,7 @@ def test_a_state_read_back_keeps_off_the_same_edges(tmp_path):
         assert config == {"m": {"x": 1 - 2**-53}, "y": 1.0}
 
 
-def test_a_state_of_the_same_parameters_in_another_order_is_refused(tmp_path):
+def test_a_state_with_reordered_parameters_is_refused(tmp_path):
     """Its points keep values by their places."""
     one, other = ({name: tune.uniform(0, 1) for name in names} for names in ("ab", "ba"))
     searcher = RayboSearch(one, "loss", "min", seed=0)
@@ -670,9 +670,9 @@ def limited_and_restored(path, limit):
     return blank
 
 
-def test_restored_trials_that_never_come_back_hold_nothing_up(tmp_path, monkeypatch):
+def test_restored_trials_that_never_return_are_released(tmp_path, monkeypatch):
     clock = itertools.count(100.0, 1.0)  # where no trial runs, Tune asks once a second
-    monkeypatch.setattr("raybo.integrations.ray_tune.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("raybo.integrations.tune_limit.time.monotonic", lambda: next(clock))
     blank = limited_and_restored(tmp_path / "state", 1)
     assert [blank.suggest("t0") is None for _ in range(4)] == [True, True, True, False]
     for i in range(3):
@@ -683,9 +683,9 @@ def test_restored_trials_that_never_come_back_hold_nothing_up(tmp_path, monkeypa
     assert trials_of(blank.searcher)[0].state is State.STOPPED
 
 
-def test_restored_trials_that_run_again_count_towards_the_limit(tmp_path, monkeypatch):
+def test_resumed_restored_trials_count_towards_the_limit(tmp_path, monkeypatch):
     clock = itertools.count(100.0, 0.1)  # while one runs, several times a second
-    monkeypatch.setattr("raybo.integrations.ray_tune.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("raybo.integrations.tune_limit.time.monotonic", lambda: next(clock))
     blank = limited_and_restored(tmp_path / "state", 2)
     assert blank.suggest("t0")
     assert all(blank.suggest("more") is None for _ in range(100))  # a long run says nothing until its end
@@ -697,7 +697,7 @@ def test_restored_trials_that_run_again_count_towards_the_limit(tmp_path, monkey
 # ---- what Tune's schedulers end early
 
 
-def test_a_trial_that_tune_ends_early_is_pruned_with_its_curve_where_steps_are_declared(tmp_path):
+def test_with_steps_early_ends_are_pruned_with_curves(tmp_path):
     asked = search(steps=4)
     for i, last in enumerate((4, 2)):
         asked.suggest(f"t{i}")
@@ -714,7 +714,7 @@ def test_a_trial_that_tune_ends_early_is_pruned_with_its_curve_where_steps_are_d
     assert again._asker.trials == asked._asker.trials
 
 
-def test_without_steps_it_counts_for_the_value_at_which_it_was_stopped():
+def test_without_steps_early_ends_count_as_finished():
     asked = search()
     asked.suggest("t")
     asked.on_trial_result("t", {"loss": 0.5, "training_iteration": 1})
@@ -753,7 +753,7 @@ def test_several_metrics_and_constraints_are_learnt_from(method, tmp_path):
     assert again.suggest("next") == searcher.suggest("next")
 
 
-def test_of_a_trial_that_tune_ends_early_each_number_counts_that_it_reported(tmp_path):
+def test_all_numbers_of_early_ended_trials_count(tmp_path):
     searcher = several("auto", steps=4)
     for i in range(5):
         config = searcher.suggest(str(i))
@@ -780,7 +780,7 @@ def test_of_a_trial_that_tune_ends_early_each_number_counts_that_it_reported(tmp
 
 
 @pytest.mark.parametrize("steps", [None, 3])
-def test_a_trial_with_a_report_that_breaks_a_constraint_at_every_step_is_not_feasible(tmp_path, steps):
+def test_a_report_that_violates_a_constraint_is_infeasible(tmp_path, steps):
     def searching():
         return several(steps=steps, constraints={"size": "<= 1 at every step"})
 
@@ -800,7 +800,7 @@ def test_a_trial_with_a_report_that_breaks_a_constraint_at_every_step_is_not_fea
         assert [trial.number for trial in each._asker.front] == [0]
 
 
-def test_a_number_that_is_none_is_a_failure_however_early():
+def test_an_invalid_number_fails_at_any_step():
     searcher = several(steps=4)
     searcher.suggest("t")
     searcher.on_trial_result("t", {"loss": 1.0, "seconds": 1.0, "size": 0.5, "training_iteration": 1})
@@ -810,7 +810,7 @@ def test_a_number_that_is_none_is_a_failure_however_early():
         several(scheduler="asha")
 
 
-def test_a_trial_that_lacks_one_of_several_numbers_has_failed(caplog):
+def test_a_trial_that_lacks_a_metric_has_failed(caplog):
     searcher = several()
     for trial_id, result, why in (
         ("a", {"loss": 1.0, "seconds": 2.0}, "it reported no size"),

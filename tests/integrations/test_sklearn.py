@@ -57,7 +57,7 @@ def test_the_checks_of_scikit_learn(estimator, check):
 # ---- what a search leaves
 
 
-def test_results_are_those_of_a_grid_search_at_the_same_points():
+def test_results_equal_those_of_a_grid_search():
     ours = quick(n_iter=5, return_train_score=True).fit(X, Y)
     grid = GridSearchCV(LogisticRegression(), {"C": list(ours.cv_results_["param_C"])}, cv=3, return_train_score=True)
     grid.fit(X, Y)
@@ -75,7 +75,7 @@ def test_results_are_those_of_a_grid_search_at_the_same_points():
     assert ours.searcher_.best.value == ours.best_score_
 
 
-def test_a_pipeline_is_tuned_and_the_best_beats_the_first():
+def test_tuning_a_pipeline_improves_on_the_first():
     pipeline = make_pipeline(StandardScaler(), SVC())
     space = {
         "svc__C": raybo.Float(1e-3, 1e3, log=True),
@@ -88,14 +88,14 @@ def test_a_pipeline_is_tuned_and_the_best_beats_the_first():
     assert search.best_estimator_.score(X, Y) >= 0.85
 
 
-def test_the_same_seed_gives_the_same_candidates_and_learning_sees_the_scores():
+def test_equal_seeds_give_equal_candidates():
     one, again, other = (quick(method="auto", n_iter=12, random_state=s).fit(X, Y) for s in (1, 1, 2))
     assert one.cv_results_["params"] == again.cv_results_["params"] != other.cv_results_["params"]
     told = [trial.value for trial in one.searcher_.trials]
     np.testing.assert_array_equal(told, one.cv_results_["mean_test_score"])
 
 
-def test_several_points_at_a_time_are_as_many_as_asked_for():
+def test_batches_stop_at_n_iter():
     search = quick(n_iter=7, n_points=3, method="auto").fit(X, Y)
     assert len(search.cv_results_["params"]) == 7
     assert len({c["C"] for c in search.cv_results_["params"]}) == 7
@@ -108,7 +108,7 @@ def test_the_method_has_the_options_and_knows_how_many_are_planned():
     assert searcher.mode == "max"
 
 
-def test_train_scores_are_kept_where_they_are_asked_for():
+def test_train_scores_are_returned_if_requested():
     assert "mean_train_score" in quick(return_train_score=True).fit(X, Y).cv_results_
     assert "mean_train_score" not in quick().fit(X, Y).cv_results_
 
@@ -128,14 +128,14 @@ def test_without_labels_and_without_refitting():
     assert not hasattr(search, "best_estimator_")
 
 
-def test_of_several_metrics_the_named_one_is_searched_for():
+def test_the_search_maximises_the_refit_metric():
     metrics = ["accuracy", "neg_log_loss"]
     search = quick(scoring=metrics, refit="neg_log_loss", method="auto", n_iter=8).fit(X, Y)
     assert search.searcher_.best.value == search.cv_results_["mean_test_neg_log_loss"].max() == search.best_score_
 
 
 @pytest.mark.parametrize("refit", [False, lambda results: int(results["mean_test_neg_log_loss"].argmin())])
-def test_of_several_metrics_none_of_which_is_named_the_first_is_searched_for(refit):
+def test_without_refit_the_first_metric_is_maximised(refit):
     search = quick(scoring=["accuracy", "neg_log_loss"], refit=refit).fit(X, Y)
     assert search.searcher_.best.value == search.cv_results_["mean_test_accuracy"].max()
     assert search.multimetric_
@@ -144,7 +144,7 @@ def test_of_several_metrics_none_of_which_is_named_the_first_is_searched_for(ref
         assert search.best_index_ == search.cv_results_["mean_test_neg_log_loss"].argmin()
 
 
-def test_a_scorer_that_returns_one_key_is_asked_for_that_key_after_its_first_candidate():
+def test_a_scorer_that_returns_a_dict_needs_refit():
     fits = []
 
     def scorer(estimator, X, y):
@@ -178,7 +178,7 @@ class Moody(ClassifierMixin, BaseEstimator):
 
 @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite:UserWarning")
 @pytest.mark.parametrize("points", [1, 3])
-def test_failed_fits_are_failed_trials_and_never_the_best(points):
+def test_failed_fits_are_failed_trials(points):
     search = quick(Moody(), {"mood": raybo.Float(0, 1)}, n_iter=8, n_points=points, method="auto")
     with pytest.warns(FitFailedWarning):
         search.fit(X, Y)
@@ -258,7 +258,7 @@ class Once:
 
 
 @pytest.mark.parametrize("cv", [Once, lambda: KFold(3).split(X), lambda: list(KFold(3).split(X))])
-def test_a_splitter_that_gives_its_splits_once_is_enough(cv):
+def test_a_splitter_may_split_only_once(cv):
     np.testing.assert_array_equal(
         quick(cv=cv()).fit(X, Y).cv_results_["mean_test_score"],
         quick(cv=KFold(3)).fit(X, Y).cv_results_["mean_test_score"],
@@ -286,7 +286,7 @@ def test_no_splits_and_a_wrong_number_of_them_are_told():
 # ---- callbacks
 
 
-class Listener:
+class ReportReceiver:
     """Notes the tasks of a search, as scikit-learn 1.9 tells them."""
 
     def __init__(self):
@@ -307,7 +307,7 @@ class Listener:
 
 @pytest.mark.parametrize("points", [1, 3])
 def test_callbacks_hear_of_every_fit(points):
-    search, listener = quick(n_iter=4, n_points=points), Listener()
+    search, listener = quick(n_iter=4, n_points=points), ReportReceiver()
     if not hasattr(search, "set_callbacks"):
         pytest.skip("this scikit-learn has no callbacks")
     search.set_callbacks(listener).fit(X, Y)
@@ -423,7 +423,7 @@ def test_a_space_of_raybo_is_taken_as_it_is():
         space_of(3)
 
 
-def test_a_small_space_is_tried_as_often_as_it_has_configurations():
+def test_a_small_space_is_tried_completely():
     with pytest.warns(UserWarning, match="the space has 3 configurations, fewer than n_iter=9; 3 are tried"):
         search = quick(space={"C": [0.1, 1, 10]}, n_iter=9, method="auto").fit(X, Y)
     assert sorted(params["C"] for params in search.cv_results_["params"]) == [0.1, 1, 10]
@@ -459,7 +459,7 @@ def test_fits_on_ray_give_the_same_results(ray_session, monkeypatch):
 
 @pytest.mark.ray
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_joblib_on_ray_shares_arrays_and_raises_what_the_call_raised(ray_session):
+def test_joblib_on_ray_shares_arrays_and_raises_errors(ray_session):
     import joblib
 
     from raybo.integrations.joblib_tasks import RayTasks
@@ -495,9 +495,7 @@ class TakesItsWorkerAlong(LogisticRegression):
 @pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_a_fit_that_takes_its_worker_along_has_failed_and_one_that_lost_it_starts_again(
-    ray_session, tmp_path, monkeypatch
-):
+def test_a_fit_that_loses_its_worker_is_retried(ray_session, tmp_path, monkeypatch):
     def tuned(file, times, **keywords):
         learner = TakesItsWorkerAlong(tmp_path / file, times)
         return quick(learner, {"C": [0.5, 5.0]}, method="auto", n_iter=2, cv=KFold(2), n_jobs=2, **keywords).fit(X, Y)
@@ -527,7 +525,7 @@ def test_a_fit_that_takes_its_worker_along_has_failed_and_one_that_lost_it_start
 @pytest.mark.ray
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("units", [4, 500])  # of arrays that are small, and large enough to be shared
-def test_estimators_that_joblib_on_ray_returns_learn_on_and_are_not_kept(ray_session, units):
+def test_estimators_that_joblib_returns_can_learn_on(ray_session, units):
     import joblib
 
     from raybo.integrations.joblib_tasks import RayTasks

@@ -18,7 +18,7 @@ import raybo
 from raybo.common.errors import ObjectiveError
 from raybo.integrations.sklearn import RayboSearchCV
 from raybo.integrations.sklearn_steps import fit_in_steps
-from raybo.job.reports import heard_by
+from raybo.job.reports import reports_sent_to
 from tests.integrations.listener import Kept
 
 RNG = np.random.default_rng(0)
@@ -40,7 +40,7 @@ def test_passes_are_partial_fits():
     assert len(list(fit_in_steps(SGDRegressor(random_state=0), X, X[:, 0], 3, lambda m: {"r2": m.score(X, Y)}))) == 3
 
 
-def test_an_ensemble_grows_to_what_it_would_have_been():
+def test_an_ensemble_grown_in_steps_is_identical():
     estimator = GradientBoostingClassifier(max_depth=2, random_state=0)
     told = list(fit_in_steps(estimator, X, Y, 5, score, grows="n_estimators", by=3))
     assert estimator.n_estimators_ == 15
@@ -54,7 +54,7 @@ def test_a_lost_trial_goes_on_to_the_same_curve(tmp_path, grows):
         return SGDClassifier(random_state=0) if grows is None else GradientBoostingClassifier(random_state=0)
 
     def run(kept):
-        with heard_by(kept):
+        with reports_sent_to(kept):
             for metrics in fit_in_steps(made(), X, Y, 6, score, grows=grows):
                 kept.report(metrics, None)
 
@@ -100,7 +100,7 @@ def search(estimator, space, **keywords):
     ],
     ids=["alone", "in a pipeline"],
 )
-def test_what_grew_step_by_step_scores_as_what_was_trained_at_once(estimator, name, grows):
+def test_stepwise_scores_equal_those_of_one_training(estimator, name, grows):
     ours = search(estimator, {name: RATE["learning_rate"]}, grows=grows, by=2, n_points=2, return_train_score=True)
     ours.fit(X, Y)
     whole = clone(estimator).set_params(**{grows: 16})
@@ -122,7 +122,7 @@ def test_what_grew_step_by_step_scores_as_what_was_trained_at_once(estimator, na
     assert estimator.get_params()[grows] == 100  # the user's own is left alone
 
 
-def test_passes_are_counted_in_the_folds_and_in_the_refit():
+def test_passes_count_in_folds_and_refit():
     ours = search(SGDClassifier(random_state=0), ALPHA, by=2).fit(X, Y)
     plain = SGDClassifier(random_state=0, **ours.best_params_)
     for _ in range(16):
@@ -135,7 +135,7 @@ def test_passes_are_counted_in_the_folds_and_in_the_refit():
 
 @pytest.mark.parametrize("n_points", [1, 3])
 @pytest.mark.parametrize("variant", ["stop", "promote"])
-def test_a_scheduler_ends_candidates_and_they_rank_below_those_that_finished(variant, n_points):
+def test_candidates_ended_early_rank_below_finished_ones(variant, n_points):
     rule = {"scheduler": "asha", "scheduler_options": {"eta": 2, "variant": variant}}
     ours = search(BOOSTING, RATE, n_iter=12, grows="n_estimators", n_points=n_points, **rule).fit(X, Y)
     results, trials = ours.cv_results_, ours.searcher_.trials
@@ -176,7 +176,7 @@ class Breaking(ClassifierMixin, BaseEstimator):
 
 @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite:UserWarning")
 @pytest.mark.parametrize("n_points", [1, 2])
-def test_a_candidate_that_breaks_on_its_way_has_failed(n_points):
+def test_a_candidate_that_breaks_midway_has_failed(n_points):
     with pytest.warns(FitFailedWarning, match="fits failed out of a total of 24"):
         ours = search(Breaking(), {"breaks": list(range(10))}, n_iter=8, n_points=n_points).fit(X, Y)
     breaks = [trial.config["breaks"] >= 5 for trial in ours.searcher_.trials]
@@ -220,7 +220,7 @@ def test_of_several_metrics_the_named_one_is_reported():
 
 @pytest.mark.slow
 @pytest.mark.ray
-def test_folds_that_are_ray_tasks_learn_the_same_steps():
+def test_folds_on_ray_learn_equal_steps():
     here = search(SGDClassifier(random_state=0), ALPHA, **ASHA).fit(X, Y)
     there = search(SGDClassifier(random_state=0), ALPHA, n_jobs=2, **ASHA).fit(X, Y)
     np.testing.assert_array_equal(here.cv_results_["mean_test_score"], there.cv_results_["mean_test_score"])

@@ -8,7 +8,7 @@ import xgboost
 
 import raybo
 from raybo.integrations.xgboost import Report, going_on
-from raybo.job.reports import heard_by
+from raybo.job.reports import reports_sent_to
 from tests.integrations.listener import Kept
 
 PARAMETERS = {"eta": 0.3, "max_depth": 3, "nthread": 1, "seed": 0, "eval_metric": ["rmse", "mae"]}
@@ -33,7 +33,7 @@ def train(rounds, callback, **more):
 
 def test_every_so_many_rounds_are_a_step(tmp_path):
     kept = Kept(tmp_path)
-    with heard_by(kept):
+    with reports_sent_to(kept):
         log = train(11, Report("train", "mae", name="error", every=5))
     assert kept.heard == {1: {"error": log["mae"][4]}, 2: {"error": log["mae"][9]}}
 
@@ -42,9 +42,9 @@ def test_a_lost_trial_goes_on_with_its_trees_to_the_same_curve(tmp_path):
     whole, lost = Kept(tmp_path / "a"), Kept(tmp_path / "b", die_at=4)
     for kept in (whole, lost):
         kept.directory.mkdir()
-    with heard_by(whole):
+    with reports_sent_to(whole):
         train(12, Report("train", "rmse", every=2), **going_on(12))
-    with heard_by(lost):
+    with reports_sent_to(lost):
         with pytest.raises(KeyboardInterrupt):
             train(12, Report("train", "rmse", every=2), **going_on(12))
         assert list(lost.heard) == [1, 2, 3]
@@ -59,7 +59,7 @@ def test_a_lost_trial_goes_on_with_its_trees_to_the_same_curve(tmp_path):
 
 def test_a_pruned_trial_leaves_the_training(tmp_path):
     kept = Kept(tmp_path, prune_at=2)
-    with heard_by(kept), pytest.raises(raybo.TrialPruned):
+    with reports_sent_to(kept), pytest.raises(raybo.TrialPruned):
         train(9, Report("train", "rmse", save=False))
     assert list(kept.heard) == [1, 2]
     assert kept.last is None

@@ -45,11 +45,11 @@ def main(directory: Path) -> None:
     from ray import tune
     from ray.tune.schedulers import ASHAScheduler
 
-    from raybo.engine.ray.connection import patience_with, without_helpers
+    from raybo.engine.ray.connection import patient_start, without_helpers
     from raybo.integrations.ray_tune import RayboSearch
 
     with tempfile.TemporaryDirectory(prefix="rb-", dir="/tmp") as temporary:
-        with patience_with(ray), without_helpers(ray):
+        with patient_start(ray), without_helpers(ray):
             ray.init(
                 address="local",
                 num_cpus=2,

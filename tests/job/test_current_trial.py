@@ -14,7 +14,7 @@ def test_outside_a_trial_there_is_none():
     assert raybo.current_trial() is None
 
 
-def test_a_trial_is_known_to_its_threads_and_gone_afterwards(tmp_path):
+def test_threads_see_the_current_trial(tmp_path):
     trial = CurrentTrial(7, 2, 5, {"x": 1}, tmp_path / "study.trials" / "7")
     seen = []
     with running(trial):
@@ -25,28 +25,28 @@ def test_a_trial_is_known_to_its_threads_and_gone_afterwards(tmp_path):
     assert raybo.current_trial() is None
 
 
-def test_its_directory_is_made_when_it_is_first_asked_for(tmp_path):
+def test_trial_directory_is_made_on_first_use(tmp_path):
     trial = CurrentTrial(7, 1, 5, {}, tmp_path / "study.trials" / "7")
     assert list(tmp_path.iterdir()) == []
     (trial.directory / "model.pkl").write_text("m")
     assert (trial.directory / "model.pkl").read_text() == "m"
 
 
-def test_directories_are_beside_the_journal_whatever_link_it_is_named_by(tmp_path):
+def test_trial_directories_follow_links_to_the_journal(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link.db").symlink_to(tmp_path / "real" / "study.db")
     assert trial_directory(tmp_path / "link.db", 3) == tmp_path / "real" / "study.trials" / "3"
     assert trial_directory(tmp_path / "study.sqlite", 3) == tmp_path / "study.sqlite.trials" / "3"
 
 
-def test_seeds_are_of_study_and_number_and_any_library_takes_them():
+def test_trial_seeds_are_distinct_and_fit_any_library():
     seeds = [trial_seed(study, number) for study in range(20) for number in range(50)]
     assert len(set(seeds)) == len(seeds)
     assert all(0 <= seed < 2**32 for seed in seeds)
     assert trial_seed(3, 4) == trial_seed(3, 4)
 
 
-def test_under_a_uri_the_same_names_are_used_and_no_password_is_written_down(tmp_path):
+def test_uri_keeps_names_and_drops_passwords(tmp_path):
     assert trial_uri(tmp_path / "study.db", 3, "s3://bucket/prefix/") == "s3://bucket/prefix/study.trials/3"
     for plain in ("s3://bucket/a@b", "/home/me@work/kept", "gs://bucket"):
         assert without_password(plain) == plain

@@ -64,7 +64,7 @@ def test_a_declared_objective_is_still_a_function():
     assert job.space == raybo.Space(SPACE)
 
 
-def test_what_a_trial_needs_is_kept_as_it_was_declared():
+def test_declared_resources_are_kept():
     @raybo.objective(space=SPACE, num_cpus=2, num_gpus=0.5, memory=2**30, trial_seconds=9.5)
     def job(config):
         return config["x"]
@@ -108,7 +108,7 @@ def test_only_functions_are_objectives():
 @pytest.mark.parametrize(
     "declared", [{"metric": "step"}, {"metrics": {"a": "max", "step": "min"}}, {"constraints": {"step": "<= 3"}}]
 )
-def test_a_job_that_reports_has_no_number_called_step(declared):
+def test_reporting_job_cannot_name_a_metric_step(declared):
     def reporting(config):
         yield {"a": 1.0, "step": 1}
 
@@ -144,7 +144,7 @@ def test_settings_take_the_types_of_the_parameters():
     assert declared()({})[0] == 5  # the original is as it was
 
 
-def test_a_default_of_none_says_nothing_about_the_type():
+def test_default_of_none_allows_any_type():
     for value in (5, None, [1, 2], "hi"):
         assert declared().with_settings(note=value)({})[4] == value
     free = raybo.objective(space=SPACE)(lambda config, *, needed, **more: (needed, more))
@@ -192,7 +192,7 @@ def test_a_function_with_free_keywords_takes_any_setting():
     assert job.with_settings(depth="3")({}) == {"depth": "3"}
 
 
-def test_annotations_that_only_a_type_checker_knows_do_no_harm():
+def test_unresolvable_annotations_do_no_harm():
     @raybo.objective(space=SPACE)
     def job(config: Unknown, *, folds=5):  # noqa: F821
         return folds
@@ -221,7 +221,7 @@ def test_a_space_may_depend_on_the_settings():
     ],
     ids=range(6),
 )
-def test_a_space_that_is_none_is_refused_by_name(space, kind, words):
+def test_space_that_is_none_is_refused(space, kind, words):
     with pytest.raises(kind) as caught:
         _ = declared(space).space
     where = r"" if kind is ObjectiveError else r"tests/job/test_objective\.py:\d+: "  # where the function is declared
@@ -247,7 +247,7 @@ def test_one_of_several_objectives_is_chosen_by_name(write):
         load_objective(f"{path}:othr")
 
 
-def test_a_file_imports_its_neighbours_and_cannot_shadow_libraries(write):
+def test_file_imports_neighbours_without_shadowing_libraries(write):
     write("folds = 3\n", "helper_of_the_job.py")
     job = load_objective(write(GOOD + "import helper_of_the_job\nfrom statistics import mean\n", "statistics.py"))
     assert job.name == "job"
@@ -273,7 +273,7 @@ BAD_FILES = [
 
 
 @pytest.mark.parametrize(("text", "words"), BAD_FILES, ids=range(len(BAD_FILES)))
-def test_a_file_that_is_no_job_is_refused_with_its_line(write, text, words):
+def test_broken_job_file_is_refused_with_its_line(write, text, words):
     path = write(text)
     with pytest.raises(ObjectiveError) as caught:
         load_objective(path)
@@ -326,7 +326,7 @@ def test_workers_find_the_package(package, target, tmp_path):
     assert "5.5" in done.stdout, done.stderr
 
 
-def test_a_module_is_wanted_even_where_there_is_such_a_file(package):
+def test_module_is_loaded_despite_a_file_so_named(package):
     (package / "shop.jobs.first").write_text("no Python")
     assert load_objective("shop.jobs.first", is_module=True).name == "job"
 
@@ -350,7 +350,7 @@ def test_a_module_that_cannot_be_had_is_named(package, target, told):
         load_objective(target)
 
 
-def test_a_file_that_runs_a_study_while_it_is_loaded_is_told_so(write):
+def test_study_during_loading_is_refused(write):
     path = write(GOOD + "\nraybo.tune(job, trials=3)\n")
     with pytest.raises(ObjectiveError, match=r"runs a study of its own while it is loaded.*__main__"):
         load_objective(path)
@@ -392,12 +392,12 @@ class Plain:
         (lambda **settings: 1.0, "a function whose first parameter is the configuration"),
     ],
 )
-def test_what_no_trial_could_run_is_refused_at_once(function, told):
+def test_job_that_could_never_run_is_refused(function, told):
     with pytest.raises(ObjectiveError, match=told):
         raybo.objective(space={"x": raybo.Float(0, 1)})(function)
 
 
-def test_a_parameter_that_nobody_gives_is_missed_before_any_trial():
+def test_missing_parameter_is_refused_before_any_trial():
     @raybo.objective(space={"x": raybo.Float(0, 1)})
     def job(config, folds, *more, seed=0, **others):
         return 1.0

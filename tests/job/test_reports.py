@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 
 import raybo
 from raybo.common.errors import MethodError, ObjectiveError, TrialError
-from raybo.engine.study.judging import finished
+from raybo.engine.study.verdicts import with_value
 from raybo.experiments.here import tune_here
 from raybo.job import reports
-from raybo.journal import Description, Journal, read
+from raybo.journal import Journal, read
 from raybo.record.append_only import Grown
-from raybo.record.events import COUNTED, Event, Kind, State
+from raybo.record.description import Description
+from raybo.record.events import COUNTED, KINDS, Kind, Pruned, Reported, Resumed, State
+from raybo.record.goals import Goals
 from raybo.schedulers import GO, Verdict, make
 from raybo.schedulers.rule import Rule
 from raybo.study.replay import replay, replay_verdicts
@@ -33,7 +35,7 @@ SPACE = raybo.Space({"x": raybo.Float(0, 1)})
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers())))
-def test_what_has_grown_is_a_tuple_that_nobody_else_changes(additions):
+def test_snapshot_of_an_append_only_sequence_never_changes(additions):
     """Against tuples: each addition goes to any of those that there are."""
     grown, tuples = [Grown()], [()]
     for which, item in additions:
@@ -57,7 +59,7 @@ def study_of(*events, steps=10, mode="max"):
         if kind is Kind.ASKED:
             searcher.ask()
         else:
-            searcher.apply(Event(kind, trial, data))
+            searcher.apply(KINDS[kind].of(trial, data))
     return searcher
 
 
@@ -69,7 +71,7 @@ ASKED = (Kind.ASKED, None, {})
 
 
 @pytest.mark.parametrize("mode", ["max", "min"])
-def test_reports_are_with_their_trial_and_in_the_order_in_which_they_came(mode):
+def test_reports_are_kept_by_trial_in_order(mode):
     searcher = study_of(
         ASKED, ASKED, reported(1, 1, 0.5), reported(0, 2, 0.1), reported(1, 3, 0.25, metrics={"loss": 2.0}), mode=mode
     )
@@ -84,17 +86,17 @@ def test_reports_are_with_their_trial_and_in_the_order_in_which_they_came(mode):
     assert (len(history.y), len(history.X_pending)) == (0, 2)
 
 
-def test_a_copy_of_a_history_does_not_hear_of_later_reports():
+def test_history_copy_ignores_later_reports():
     searcher = study_of(ASKED, reported(0, 1, 0.5))
     copy = searcher.history.copy()
-    searcher.apply(Event(Kind.REPORTED, 0, {"step": 2, "value": 0.6}))
+    searcher.apply(Reported(0, step=2, value=0.6))
     assert copy.records[0].reports == ((1, 0.5),)
     assert copy.reports_in_order == ((0, 1, 0.5),)
     assert copy.steps == 10
     assert searcher.history.records[0].reports == ((1, 0.5), (2, 0.6))
 
 
-def test_a_step_that_is_repeated_after_a_loss_counts_once_as_it_was_first():
+def test_repeated_step_counts_as_first_reported():
     searcher = study_of(
         ASKED,
         reported(0, 1, 0.5, checkpoint="1-1"),
@@ -113,14 +115,14 @@ RETRIED = (Kind.RETRIED, 0, {"reason": "its worker died", "attempt": 2})
 
 def told_of(*events, which="last", **returned):
     searcher = study_of(ASKED, *events)
-    return finished(searcher.trials[0], {"seconds": 1.0, **returned}, searcher.ledger.goal, which)
+    return with_value(searcher.trials[0], {"seconds": 1.0, **returned}, searcher.ledger.goal, which)
 
 
 def said(step, value, loss, **more):
     return reported(0, step, value, metrics={"loss": loss}, **more)
 
 
-def test_the_value_of_a_repeated_run_is_its_own_with_what_else_it_said():
+def test_repeated_run_has_its_own_value_and_metrics():
     first = said(1, 0.9, 3600.0), said(2, 0.99, 3601.0)
     fails = Kind.FAILED, 0, {"reason": "it raised"}
     for between in ((RETRIED,), (fails, RETRIED)):
@@ -151,15 +153,15 @@ def test_the_value_of_a_repeated_run_is_its_own_with_what_else_it_said():
 @pytest.mark.parametrize("which", ["last", "best"])
 def test_a_run_that_nobody_repeats_is_kept_once(which):
     searcher = study_of(ASKED, *(reported(0, step, -float(step)) for step in range(1, 6)))
-    trial = searcher.trials[0]
-    assert trial._run is trial._reports
+    record = searcher.history.records[0]
+    assert record.last_run is record.reports
     assert told_of(*(reported(0, step, -float(step)) for step in range(1, 6)), which=which) == {
         "seconds": 1.0,
         "value": -5.0 if which == "last" else -1.0,
     }
 
 
-def test_a_study_that_is_killed_before_a_trial_ends_has_what_the_next_attempt_makes_of_it(tmp_path):
+def test_next_attempt_decides_an_interrupted_trial(tmp_path):
     def job_of(accuracy, seconds):
         def job(config):
             for _ in range(2):
@@ -182,14 +184,14 @@ def test_a_study_that_is_killed_before_a_trial_ends_has_what_the_next_attempt_ma
 def test_steps_that_do_not_go_up_are_refused():
     searcher = study_of(ASKED, reported(0, 2, 0.5))
     with pytest.raises(TrialError, match="trial 0: steps must increase, but step 2 comes after step 2"):
-        searcher.apply(Event(Kind.REPORTED, 0, {"step": 2, "value": 0.5}))
+        searcher.apply(Reported(0, step=2, value=0.5))
 
 
 PAUSE = (Kind.PAUSED, 0, {"step": 1, "rule": "asha", "reason": "3rd of 3", "numbers": {"rank": 3}})
 PRUNE = (Kind.PRUNED, 0, {"step": 1, "rule": "asha", "reason": "3rd of 3", "numbers": {"rank": 3}})
 
 
-def test_a_paused_trial_is_believed_like_a_pending_one_and_may_go_on_or_be_pruned():
+def test_paused_trial_may_be_resumed_or_pruned():
     searcher = study_of(ASKED, reported(0, 1, 0.5), PAUSE)
     trial, history = searcher.trials[0], searcher.history
     assert (trial.state, trial.reason, trial.value) == (State.PAUSED, "3rd of 3", None)
@@ -197,27 +199,27 @@ def test_a_paused_trial_is_believed_like_a_pending_one_and_may_go_on_or_be_prune
     assert (len(history.X_pending), history.ended, history.records[0].has_ended) == (1, 0, False)
     for kind in (Kind.TOLD, Kind.FAILED, Kind.REPORTED, Kind.RETRIED, Kind.PAUSED):
         with pytest.raises(TrialError, match="trial 0: it is paused already; it goes on once it is resumed"):
-            searcher.apply(Event(kind, 0, {"value": 1.0, "step": 2}))
-    searcher.apply(Event(Kind.RESUMED, 0, {"attempt": 2}))
+            searcher.apply(KINDS[kind].of(0, {"value": 1.0, "step": 2}))
+    searcher.apply(Resumed(0, attempt=2))
     assert (searcher.trials[0].state, searcher.trials[0].attempt, searcher.trials[0].details) == (State.PENDING, 2, {})
-    with pytest.raises(TrialError, match="trial 0: it is pending, and not paused"):
-        searcher.apply(Event(Kind.RESUMED, 0, {"attempt": 3}))
+    with pytest.raises(TrialError, match="trial 0 is pending, not paused"):
+        searcher.apply(Resumed(0, attempt=3))
     searcher.tell(0, 0.9)
     assert searcher.best.number == 0
 
 
 @pytest.mark.parametrize(("at_the_end", "total"), [({"seconds": 0.25}, 1.75), ({}, 1.5)])
-def test_what_a_trial_ran_before_it_had_to_wait_is_part_of_its_seconds(at_the_end, total):
+def test_seconds_include_time_before_a_pause(at_the_end, total):
     waited = Kind.PAUSED, 0, {"step": 1, "reason": "", "rule": "asha", "seconds": 1.0, "attempt": 1}
     again = Kind.PAUSED, 0, {"step": 2, "reason": "", "rule": "asha", "seconds": 0.5, "attempt": 2}
     searcher = study_of(ASKED, reported(0, 1, 0.5), waited, (Kind.RESUMED, 0, {"step": 1, "attempt": 2}), again)
     assert searcher.trials[0].seconds == 1.5
-    searcher.apply(Event(Kind.PRUNED, 0, {"step": 2, "reason": "", "rule": "asha", **at_the_end}))
+    searcher.apply(Pruned.of(0, {"step": 2, "reason": "", "rule": "asha", **at_the_end}))
     assert searcher.trials[0].seconds == total
 
 
 @pytest.mark.parametrize("before", [(), (PAUSE,)])
-def test_a_pruned_trial_has_ended_and_is_neither_failed_nor_stopped_nor_the_best(before):
+def test_pruned_trial_has_ended_without_a_result(before):
     searcher = study_of(ASKED, reported(0, 1, 0.5), *before, PRUNE)
     history = searcher.history
     assert searcher.trials[0].state is State.PRUNED
@@ -233,16 +235,16 @@ def test_a_pruned_trial_has_ended_and_is_neither_failed_nor_stopped_nor_the_best
 
 
 def description(**more):
-    return Description("job", "accuracy", "max", SPACE.to_json(), "random", 0, **more)
+    return Description("job", Goals(("accuracy",), ("max",)), SPACE, "random", 0, **more)
 
 
 def test_a_journal_holds_reports_and_verdicts(tmp_path):
     searcher = study_of(ASKED, reported(0, 1, 0.5, checkpoint="1-1", metrics={"loss": 1.0}), PAUSE)
-    events = [Event(Kind.RESUMED, 0, {"attempt": 2, "step": 1}), Event(Kind.PRUNED, *PRUNE[1:])]
+    events = [Resumed(0, attempt=2, step=1), Pruned.of(*PRUNE[1:], {})]
     searcher = raybo.Searcher(SPACE, "random", seed=0, steps=10)
     written = [searcher.apply(searcher.propose(searcher.history))]
     for kind, trial, data in (reported(0, 1, 0.5, checkpoint="1-1", metrics={"loss": 1.0}), PAUSE):
-        written.append(searcher.apply(Event(kind, trial, data)))
+        written.append(searcher.apply(KINDS[kind].of(trial, data)))
     written += [searcher.apply(event) for event in events]
     journal = Journal(tmp_path / "s.db", description(steps=10, scheduler="median", scheduler_options={"grace": 2}))
     journal.append(written)
@@ -256,12 +258,12 @@ def test_a_journal_holds_reports_and_verdicts(tmp_path):
     assert study.trials[0].checkpoint == "1-1"
 
 
-def test_what_does_not_report_is_described_as_in_0_1():
+def test_description_without_reports_is_as_in_0_1():
     """The text that a journal begins with, whose checksum begins its chain."""
     assert set(description().to_json()) == {
         "objective", "metric", "mode", "space", "method", "seed", "settings", "options", "context",
     }  # fmt: skip
-    assert Description(**description().to_json()) == description()
+    assert Description.from_json(description().to_json()) == description()
     assert description(steps=3, value="best").to_json()["value"] == "best"
     different = description(steps=3).differences(description(steps=4, scheduler="median"))
     assert different == [
@@ -294,7 +296,7 @@ def run(searcher, trials):
     return steps
 
 
-def test_ask_and_tell_with_a_scheduler_saves_steps_and_its_verdicts_replay():
+def test_ask_and_tell_verdicts_replay():
     searcher = raybo.Searcher(SPACE, "random", seed=0, steps=10, scheduler="median", scheduler_options={"startup": 3})
     events = []
     apply = searcher.apply
@@ -313,14 +315,14 @@ def test_ask_and_tell_with_a_scheduler_saves_steps_and_its_verdicts_replay():
     assert all(again.verdict == again.recorded for again in judged)
 
 
-def test_a_verdict_that_was_not_given_is_found_by_replay():
+def test_replay_finds_a_missing_verdict():
     searcher = raybo.Searcher(SPACE, "random", seed=0, steps=10, scheduler="median", scheduler_options={"startup": 3})
     events = []
     apply = searcher.apply
     searcher.apply = lambda event: events.append(apply(event)) or events[-1]
     run(searcher, 12)
     at = next(i for i, event in enumerate(events) if event.kind is Kind.PRUNED)
-    changed = replace(events[at], data={**events[at].data, "seen": events[at].data["seen"] - 1})
+    changed = replace(events[at], seen=events[at].seen - 1)
     study = Study(description(steps=10, scheduler="median", scheduler_options={"startup": 3}), [*events[:at], changed])
     assert [(again.verdict, again.recorded) for again in replay_verdicts(study) if again.verdict != again.recorded] == [
         ("prune", "go")
@@ -338,7 +340,7 @@ def test_reports_alone_change_no_proposal():
         told.tell(same, curve(same, 4))
 
 
-def test_a_user_may_prune_for_a_reason_of_his_own():
+def test_user_may_prune_for_any_reason():
     searcher = raybo.Searcher(SPACE, "random", seed=0)
     trial = searcher.ask()
     assert searcher.report(trial, 0.5) == GO
@@ -385,7 +387,7 @@ def test_wrong_schedulers_are_refused_in_a_line(arguments, told):
         raybo.Searcher(SPACE, **arguments)
 
 
-def test_a_rule_says_where_a_trial_is_to_wait():
+def test_rule_names_the_next_step_to_wait_at():
     searcher = raybo.Searcher(SPACE, "random", seed=0, steps=10, scheduler="median", scheduler_options={"startup": 1})
     rule = searcher.rule
     assert rule == Rule("median", make("median", {"startup": "1"}, 10))
@@ -423,7 +425,7 @@ def test_outside_a_trial_a_report_is_only_checked(tmp_path):
             raybo.report(*arguments)
 
 
-def test_a_step_is_reported_after_its_checkpoint_was_saved():
+def test_step_is_reported_after_saving():
     """Within the block the checkpoint would go with the next report, and a lost trial would count its steps wrongly."""
     with pytest.raises(ObjectiveError, match=r"within raybo\.saving.*after the block"), raybo.saving():
         raybo.report({"accuracy": 0.5})
@@ -434,7 +436,7 @@ def test_a_step_is_reported_after_its_checkpoint_was_saved():
     raybo.report({"accuracy": 0.5})
 
 
-def test_the_end_of_a_trial_is_not_swallowed_by_a_job_that_goes_on_after_errors():
+def test_prune_is_not_an_ordinary_exception():
     assert not issubclass(raybo.TrialPruned, Exception)
     assert reports.TrialPruned is raybo.TrialPruned
 
@@ -461,6 +463,6 @@ def test_a_hundred_thousand_reports_are_folded_in_seconds():
     searcher = raybo.Searcher(SPACE, "random", seed=0)
     searcher.ask()
     for step in range(1, 100_001):
-        searcher.apply(Event(Kind.REPORTED, 0, {"step": step, "value": 0.5}))
+        searcher.apply(Reported(0, step=step, value=0.5))
     assert len(searcher.history.records[0].reports) == 100_000
     assert json.dumps(searcher.trials[0].reports[-1]) == "[100000, 0.5]"

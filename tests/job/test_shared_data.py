@@ -28,7 +28,7 @@ AT_HOME = raybo.shared(load)
 # ---- in one process
 
 
-def test_outside_a_study_it_is_the_data_made_once():
+def test_shared_data_are_made_once_outside_studies():
     data = raybo.shared(load)
     before = len(calls)
     assert data.value is data.value
@@ -37,7 +37,7 @@ def test_outside_a_study_it_is_the_data_made_once():
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(raybo.shared(np.ones(3)))).value, np.ones(3))  # noqa: S301
 
 
-def test_sent_with_a_study_it_is_a_token_and_received_as_what_that_stands_for():
+def test_shared_data_travel_as_a_token():
     data = raybo.shared(np.ones(10**6))
     with sending() as sent:
         text = pickle.dumps([data, data])
@@ -66,7 +66,7 @@ SPARSE = scipy.sparse.csr_array(np.eye(3))
 
 
 @pytest.mark.parametrize("value", [ARRAY, FRAME, SPARSE, [ARRAY], (1, FRAME), {"X": ARRAY}, raybo.shared(ARRAY)])
-def test_data_are_told_from_words_and_numbers_and_have_a_size(value):
+def test_data_are_recognised_and_measured(value):
     assert is_data(value)
     assert "x" in fingerprint(value)
     assert fingerprint(value) == fingerprint(value)
@@ -100,7 +100,7 @@ def test_fingerprints_tell_other_data_apart():
 
 @pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "dia", "lil", "dok"])
 @pytest.mark.parametrize("make", [scipy.sparse.csr_array, scipy.sparse.csr_matrix])
-def test_fingerprints_tell_sparse_matrices_apart_by_where_their_values_are(kind, make):
+def test_fingerprints_differ_by_positions_in_sparse_matrices(kind, make):
     dense = np.diag([1.0, 2.0, 3.0, 4.0])
     values = [dense, np.roll(dense, 1, axis=1), np.roll(dense, 1, axis=0), 2 * dense, dense[:, :3]]
     made = [make(value).asformat(kind) for value in values]
@@ -109,7 +109,7 @@ def test_fingerprints_tell_sparse_matrices_apart_by_where_their_values_are(kind,
     assert [fingerprint(value.copy()) for value in made] == [fingerprint(value) for value in made]
 
 
-def test_the_order_in_which_a_sparse_matrix_holds_its_values_does_not_matter():
+def test_fingerprints_ignore_the_order_of_sparse_values():
     unsorted = scipy.sparse.csr_array((np.array([1.0, 2.0]), np.array([3, 1]), np.array([0, 2])), shape=(1, 4))
     before = fingerprint(unsorted)
     unsorted.sort_indices()
@@ -121,7 +121,7 @@ def test_the_order_in_which_a_sparse_matrix_holds_its_values_does_not_matter():
     assert fingerprint(solid[0]) != fingerprint(solid[1])
 
 
-def test_fingerprints_tell_tables_apart_by_names_types_and_index():
+def test_fingerprints_differ_by_table_names_types_index():
     tables = [
         FRAME,
         FRAME.rename(columns={"a": "c"}),
@@ -149,7 +149,7 @@ def test_fingerprints_tell_the_tables_of_other_libraries_apart():
     assert len({fingerprint(table) for table in tables}) == len(tables)
 
 
-def test_what_a_mask_hides_and_what_cannot_be_hashed():
+def test_fingerprints_of_masked_and_unhashable_data():
     shown, hidden = (np.ma.masked_array([1.0, 2.0], mask) for mask in ([False, False], [False, True]))
     assert fingerprint(shown) != fingerprint(hidden)
     assert fingerprint(np.zeros(2, dtype=[("a", "f8"), ("b", object)])).startswith("ndarray 2")
@@ -157,7 +157,7 @@ def test_what_a_mask_hides_and_what_cannot_be_hashed():
     assert fingerprint(texts).startswith("ndarray 1")
 
 
-def test_data_that_cannot_be_made_are_told_in_a_line():
+def test_failing_data_source_is_an_error():
     @raybo.objective(space={"x": raybo.Float(0, 1)})
     def job(config, *, data=None):
         return 1.0
@@ -171,7 +171,7 @@ def test_data_that_cannot_be_made_are_told_in_a_line():
 
 
 @pytest.mark.ray
-def test_every_trial_reads_the_same_data_and_other_data_are_another_study(ray_session, tmp_path, monkeypatch):
+def test_trials_share_data_that_identify_the_study(ray_session, tmp_path, monkeypatch):
     monkeypatch.setattr(AT_HOME, "_made", [])
     array, before = np.ones((1_000, 500)), len(calls)
     large = raybo.shared(array)

@@ -8,32 +8,33 @@ import json
 import os
 import random
 import sqlite3
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from raybo.common.errors import JournalError, RayboError
-from raybo.journal import Description, Journal, read
+from raybo.journal import Journal, read
 from raybo.journal.acknowledged import mark_path
 from raybo.journal.chain import beginning, following
 from raybo.journal.checks import Checker, Nonsense, description_of
-from raybo.record.events import Event, Kind, State
+from raybo.record.description import DEFAULTS_SINCE_0_2, Description
+from raybo.record.events import KINDS, Asked, Begun, ContextObserved, Failed, Kind, Planned, Retried, State
 from raybo.record.goals import Goals
+from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space
-from raybo.study.study import load, searcher_of
+from raybo.study.study import load
 
 FLIPS = 60  # of single bits, in the file and in its log each
 FORGERIES = 120
 SPACE = Space({"x": Float(0, 1), "n": Integer(1, 9), "c": Categorical(["a", {"kind": "b", "w": Float(0, 1)}])})
 CONTEXT = Space({"demand": Float(0, 1)})
-DESCRIPTION = Description("job", "loss", "min", SPACE.to_json(), "random", 3, {"folds": 5}, {}, CONTEXT.to_json())
+DESCRIPTION = Description("job", Goals(("loss",), ("min",)), SPACE, "random", 3, {"folds": 5}, {}, CONTEXT)
 
 
 def history(trials):
     """The events of a study that has seen every kind of them."""
-    searcher = searcher_of(DESCRIPTION, SPACE, CONTEXT)
-    events = [searcher.apply(Event(Kind.PLANNED, None, {"trials": trials}))]
+    searcher = Searcher.of(DESCRIPTION)
+    events = [searcher.apply(Planned(trials=trials))]
     ends = [
         (Kind.TOLD, {"value": 0.5, "seconds": 1.5, "attempt": 1, "metrics": {"size": 3}, "context": [0.3], "c": [0.3]}),
         (Kind.FAILED, {"reason": "ValueError: no", "traceback": "a\nb", "attempt": 1, "seconds": 0.1}),
@@ -42,14 +43,14 @@ def history(trials):
     for n in range(trials):
         events.append(searcher.apply(searcher.propose(searcher.history)))
         if n % 5 == 4:
-            events.append(searcher.apply(Event(Kind.BEGUN, n, {"attempt": 1})))
+            events.append(searcher.apply(Begun(n, attempt=1)))
         if n % 4 == 3:
             again = {"reason": "its worker died", "attempt": 2, "losses": 1}
-            events.append(searcher.apply(Event(Kind.RETRIED, n, again)))
+            events.append(searcher.apply(Retried.of(n, again)))
         kind, data = ends[n % 3]
         if n % 2:
-            events.append(searcher.apply(Event(Kind.CONTEXT_OBSERVED, n, {"context": [0.7], "c": [0.7]})))
-        events.append(searcher.apply(Event(kind, n, data)))
+            events.append(searcher.apply(ContextObserved(n, context=[0.7], c=[0.7])))
+        events.append(searcher.apply(KINDS[kind].of(n, data)))
     return events
 
 
@@ -275,6 +276,11 @@ def used(path):
     list(replay(study))
 
 
+def whole(description):
+    """Its JSON, with what is left out if it says nothing."""
+    return {**DEFAULTS_SINCE_0_2, **description.to_json()}
+
+
 @pytest.mark.parametrize("schema", [1, 2])
 def test_forged_json_is_refused_in_one_line_or_harmless(path, schema):
     write(path, 6)
@@ -282,7 +288,7 @@ def test_forged_json_is_refused_in_one_line_or_harmless(path, schema):
     rng = random.Random(schema)
     refused = 0
     for _ in range(FORGERIES):
-        said, rows = asdict(description), [[e.number, e.kind.value, e.trial, e.at, dict(e.data)] for e in events]
+        said, rows = whole(description), [[e.number, e.kind.value, e.trial, e.at, dict(e.data)] for e in events]
         if rng.random() < 0.25:
             said = forged(said, rng)
         else:
@@ -304,7 +310,7 @@ def test_forged_json_is_refused_in_one_line_or_harmless(path, schema):
 def test_json_that_no_parser_likes_is_refused(path, text):
     write(path, 1)
     description, events = read(path)
-    said = json.dumps(asdict(description))
+    said = json.dumps(whole(description))
     rows = [[e.number, e.kind.value, e.trial, e.at, json.dumps(e.data)] for e in events]
     for content in ((text, rows), (said, [[*rows[0][:4], text], *rows[1:]])):
         forge(path, content, 2)
@@ -314,7 +320,7 @@ def test_json_that_no_parser_likes_is_refused(path, text):
 
 def test_an_object_that_is_described_by_no_text_is_refused(path):
     write(path, 1)
-    said = json.dumps(asdict(DESCRIPTION)).replace('"a"', '{"repr": {"b": 1}}')
+    said = json.dumps(whole(DESCRIPTION)).replace('"a"', '{"repr": {"b": 1}}')
     forge(path, (said, []), 2)
     with pytest.raises(JournalError, match="describes no object"):
         read(path)
@@ -326,16 +332,16 @@ def test_an_object_that_is_described_by_no_text_is_refused(path):
 def test_text_is_clean_in_a_journal_whatever_it_was(path):
     strange = "caf\udce9"
     space = Space({strange: Float(0, 1), "c": Categorical([strange, "caf\ufffd"])})
-    description = Description(strange, strange, "max", space.to_json(), "random", 0, {strange: strange})
-    searcher = searcher_of(description, space, None)
+    description = Description(strange, Goals((strange,), ("max",)), space, "random", 0, {strange: strange})
+    searcher = Searcher.of(description)
     for _ in range(2):  # and it is the same study the next time
         with contextlib.closing(Journal(path, description)) as journal:
-            asked = Event(Kind.ASKED, len(journal.events) // 2, searcher.propose(searcher.history).data)
+            asked = Asked.of(len(journal.events) // 2, searcher.propose(searcher.history).data)
             number = len(journal.events)
             data = {"reason": f"{strange} \U0001f600", "metrics": {strange: strange}, "traceback": strange}
             journal.append([
-                Event(Kind.ASKED, asked.trial, {**asked.data, "seen": number}, number + 1),
-                Event(Kind.FAILED, asked.trial, data, number + 2),
+                Asked.of(asked.trial, {**asked.data, "seen": number}, number=number + 1),
+                Failed.of(asked.trial, data, number=number + 2),
             ])  # fmt: skip
     study = load(path)
     assert study.trials[0].reason == "caf\\udce9 \U0001f600"
@@ -345,12 +351,12 @@ def test_text_is_clean_in_a_journal_whatever_it_was(path):
 
 def test_text_that_an_older_raybo_wrote_is_clean_when_it_is_read(path):
     data = {"reason": "caf\udce9", "attempt": 1}
-    asked = searcher_of(DESCRIPTION, SPACE, CONTEXT).propose(searcher_of(DESCRIPTION, SPACE, CONTEXT).history).data
+    asked = Searcher.of(DESCRIPTION).propose(Searcher.of(DESCRIPTION).history).data
     rows = [
         [1, "asked", 0, "2026-11-21T12:00:00.000+00:00", json.dumps({**asked, "seen": 0})],
         [2, "failed", 0, "2026-11-21T12:00:00.000+00:00", json.dumps(data)],
     ]
-    forge(path, (json.dumps(asdict(DESCRIPTION)), rows), 1)
+    forge(path, (json.dumps(whole(DESCRIPTION)), rows), 1)
     assert load(path).trials[0].reason == "caf\\udce9"
     used(path)
 

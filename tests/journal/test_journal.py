@@ -21,18 +21,19 @@ import pytest
 
 import raybo.journal
 from raybo.common.errors import JournalError, JournalInUse
-from raybo.journal import Description, Journal, exists, in_use, lock, read
+from raybo.journal import Journal, exists, in_use, lock, read
 from raybo.journal.schema import SCHEMA
-from raybo.record.events import Event, Kind
+from raybo.record.description import Description
+from raybo.record.events import Asked, Failed, Planned, Retried, Told
+from raybo.record.goals import Goals
 from raybo.space import Categorical, Float, Integer, Space
 from raybo.study.study import load
 
 SPACE = Space({"lr": Float(1e-3, 1, log=True), "n": Integer(1, 9), "m": {"c": Categorical(["a", None])}})
 DESCRIPTION = Description(
     objective="job",
-    metric="loss",
-    mode="min",
-    space=SPACE.to_json(),
+    goals=Goals(("loss",), ("min",)),
+    space=SPACE,
     method="gp-ucb",
     seed=2**62 + 1,
     settings={"folds": 5},
@@ -40,17 +41,12 @@ DESCRIPTION = Description(
 )
 PAIR = [("f", "<= 1"), ("g", "<= 2")]
 EVENTS = [
-    Event(Kind.PLANNED, None, {"trials": 3}, 1),
-    Event(
-        Kind.ASKED,
-        0,
-        {"x": [0.1, 1 / 3, 0.25], "values": [0.1, 3, 0], "tags": {"t": [None, 2**53 + 1]}, "seen": 1},
-        2,
-    ),
-    Event(Kind.ASKED, 1, {"x": [0.2, 0.5, 0.75], "values": [0.2, 5, 1], "tags": {"t": 5e-324}, "seen": 2}, 3),
-    Event(Kind.TOLD, 0, {"value": 1.7976931348623157e308, "metrics": {"ünï": "nan"}}, 4),
-    Event(Kind.RETRIED, 1, {"reason": "its worker died", "attempt": 2}, 5),
-    Event(Kind.FAILED, 1, {"reason": "gone", "kind": "lost", "attempt": 2}, 6),
+    Planned(trials=3, number=1),
+    Asked(0, x=[0.1, 1 / 3, 0.25], values=[0.1, 3, 0], tags={"t": [None, 2**53 + 1]}, seen=1, number=2),
+    Asked(1, x=[0.2, 0.5, 0.75], values=[0.2, 5, 1], tags={"t": 5e-324}, seen=2, number=3),
+    Told(0, value=1.7976931348623157e308, metrics={"ünï": "nan"}, number=4),
+    Retried(1, reason="its worker died", attempt=2, number=5),
+    Failed(1, reason="gone", cause="lost", attempt=2, number=6),
 ]
 
 
@@ -68,7 +64,7 @@ def written(path):
 
 
 def told(number):
-    return Event(Kind.PLANNED, None, {"trials": number}, number)
+    return Planned(trials=number, number=number)
 
 
 def numbers(path):
@@ -138,7 +134,7 @@ def test_several_events_are_written_together_or_not_at_all(path):
             journal.append([told(3), told(4), told(2)])  # the last number is taken
         assert numbers(path) == [1, 2]
         with pytest.raises(TypeError):
-            journal.append([told(3), Event(Kind.TOLD, 0, {"value": object()}, 4)])
+            journal.append([told(3), Told(0, value=object(), number=4)])
         assert numbers(path) == [1, 2]
         journal.append([told(3)])
     assert numbers(path) == [1, 2, 3]
@@ -428,7 +424,7 @@ def test_a_study_that_begins_while_we_wait_for_the_lock_is_found(path, monkeypat
 
 def test_what_is_kept_by_its_place_must_stay_in_its_place():
     """Parameters, contexts, metrics and constraints: in another order, every known result would be another's."""
-    one, other = (Space({name: Float(0, 1) for name in names}).to_json() for names in ("ab", "ba"))
+    one, other = (Space({name: Float(0, 1) for name in names}) for names in ("ab", "ba"))
     told = {
         "space": "the order of the parameters is a, b in the journal and b, a now",
         "context": "the order of the context's numbers is a, b in the journal and b, a now",
@@ -437,8 +433,8 @@ def test_what_is_kept_by_its_place_must_stay_in_its_place():
         before, now = (dataclasses.replace(DESCRIPTION, **{name: space}) for space in (one, other))
         assert before.differences(now) == [text]
         assert before.differences(before) == []
-    for name in ("metrics", "constraints"):
-        before, now = (dataclasses.replace(DESCRIPTION, **{name: dict(both)}) for both in (PAIR, PAIR[::-1]))
+    for goals in (lambda pairs: Goals.of(dict.fromkeys(dict(pairs), "max")), lambda pairs: Goals.of(None, dict(pairs))):
+        before, now = (dataclasses.replace(DESCRIPTION, goals=goals(pairs)) for pairs in (PAIR, PAIR[::-1]))
         assert before.differences(now)
 
 
@@ -486,14 +482,14 @@ def test_a_file_system_without_locks_is_told_at_once_and_nothing_runs_there(path
     ("change", "words"),
     [
         ({"objective": "other"}, "objective is 'job' in the journal and 'other' now"),
-        ({"metric": "accuracy"}, "metric is 'loss' in the journal and 'accuracy' now"),
-        ({"mode": "max"}, "mode is 'min' in the journal and 'max' now"),
+        ({"goals": Goals(("accuracy",), ("min",))}, "metric is 'loss' in the journal and 'accuracy' now"),
+        ({"goals": Goals(("loss",), ("max",))}, "mode is 'min' in the journal and 'max' now"),
         ({"method": "random"}, "method is 'gp-ucb' in the journal and 'random' now"),
         ({"seed": 3}, f"seed is {2**62 + 1} in the journal and 3 now"),
         ({"settings": {"folds": 10}}, 'settings is {"folds": 5} in the journal and {"folds": 10} now'),
         ({"options": {}}, 'options is {"kappa": 2.0} in the journal and {} now'),
         (
-            {"space": Space({"lr": Float(1e-3, 2, log=True), "n": Integer(1, 9), "k": Integer(0, 1)}).to_json()},
+            {"space": Space({"lr": Float(1e-3, 2, log=True), "n": Integer(1, 9), "k": Integer(0, 1)})},
             "lr is Float(low=0.001, high=1.0, log=True, step=None) in the journal and "
             "Float(low=0.001, high=2.0, log=True, step=None) now; "
             "m.c is Categorical(choices=['a', None]) in the journal and absent now; "
@@ -519,7 +515,7 @@ def test_a_journal_of_another_study_is_refused_with_what_differs(written, change
 def test_a_study_of_which_nothing_has_happened_gives_way_to_another(path, end):
     program(f"journal = Journal(path, DESCRIPTION); {end}", path).communicate()
     assert read(path) == (DESCRIPTION, [])
-    other = dataclasses.replace(DESCRIPTION, mode="max", seed=3)
+    other = dataclasses.replace(DESCRIPTION, goals=Goals(("loss",), ("max",)), seed=3)
     with contextlib.closing(Journal(path, other)) as journal:
         assert read(path) == (other, [])
         journal.append([told(1)])
@@ -530,7 +526,7 @@ def test_a_study_of_which_nothing_has_happened_gives_way_to_another(path, end):
 
 
 def test_all_that_differs_is_told_at_once():
-    other = dataclasses.replace(DESCRIPTION, mode="max", seed=0)
+    other = dataclasses.replace(DESCRIPTION, goals=Goals(("loss",), ("max",)), seed=0)
     assert len(DESCRIPTION.differences(other)) == 2
     assert DESCRIPTION.differences(DESCRIPTION) == []
 
@@ -690,7 +686,7 @@ def test_a_disk_that_is_full_is_told_in_one_line_and_nothing_is_half_written(pat
         (pages,) = journal._connection.execute("PRAGMA page_count").fetchone()
         journal._connection.execute(f"PRAGMA max_page_count={pages}")
         with pytest.raises(JournalError, match="full") as caught:
-            journal.append([Event(Kind.TOLD, 0, {"text": "x" * 10**6}, 2)])
+            journal.append([Told(0, value=0.5, traceback="x" * 10**6, number=2)])
         assert "\n" not in str(caught.value)
         assert numbers(path) == [1]
         journal._connection.execute("PRAGMA max_page_count=1000000")

@@ -21,10 +21,11 @@ from rich.console import Console
 from threadpoolctl import threadpool_info
 
 from raybo.journal import Journal, read
-from raybo.record.events import Event, Kind, State
+from raybo.record.events import Failed, State
 from raybo.reporting.tables import study_view
+from raybo.searcher import Searcher
 from raybo.study.replay import replay
-from raybo.study.study import load, searcher_of
+from raybo.study.study import load
 
 KEPT = {  # name: events, finished trials, best value
     "gp-ucb": (31, 13, 0.03485387265557887),
@@ -77,12 +78,12 @@ def test_it_is_continued_and_nothing_of_it_changes(journal):
     study = load(path)
     for _ in range(2):
         with contextlib.closing(Journal(path, study.description)) as opened:
-            searcher = searcher_of(study.description, study.space, study.context)
+            searcher = Searcher.of(study.description)
             for event in opened.events:
                 searcher.apply(event)
             asked = searcher.apply(searcher.propose(searcher.history))
             opened.append([asked])
-            opened.append([searcher.apply(Event(Kind.FAILED, asked.trial, {"reason": "no", "attempt": 1}))])
+            opened.append([searcher.apply(Failed(asked.trial, reason="no", attempt=1))])
     description, events = read(path)
     assert (description, events[:-4]) == before
     assert [event.number for event in events] == list(range(1, len(events) + 1))

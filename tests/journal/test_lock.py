@@ -16,22 +16,23 @@ from pathlib import Path
 import pytest
 
 from raybo.common.errors import JournalError, JournalInUse
-from raybo.journal import Description, Journal, in_use, lock, read
-from raybo.record.events import Event, Kind
+from raybo.journal import Journal, in_use, lock, read
+from raybo.record.description import Description
+from raybo.record.events import Planned
+from raybo.record.goals import Goals
 from raybo.space import Float, Space
 
 DESCRIPTION = Description(
     objective="job",
-    metric="loss",
-    mode="min",
-    space=Space({"x": Float(0, 1)}).to_json(),
+    goals=Goals(("loss",), ("min",)),
+    space=Space({"x": Float(0, 1)}),
     method="random",
     seed=0,
 )
 
 
 def told(number):
-    return Event(Kind.PLANNED, None, {"trials": number}, number)
+    return Planned(trials=number, number=number)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from raybo.record.events import Event, Kind
+from raybo.record.events import Asked, Told
 from raybo.record.history import History
 from raybo.searcher import Searcher
 from raybo.space import Float, Space
@@ -52,8 +52,8 @@ def run_workers(method, d, trials, workers, f=hill, *, fail=(), seed=0, **option
 def told(history, x, tags, value):
     """Append a finished trial."""
     number = len(history)
-    history.apply(Event(Kind.ASKED, number, {"x": list(map(float, x)), "tags": tags}))
-    history.apply(Event(Kind.TOLD, number, {"value": float(value)}))
+    history.apply(Asked(number, x=list(map(float, x)), tags=tags))
+    history.apply(Told(number, value=float(value)))
 
 
 def history_at(centre, X, values, *, explored=0, **tags):

@@ -11,7 +11,7 @@ from raybo import methods
 from raybo.common.errors import MethodError
 from raybo.methods.parts.fitting import fitted
 from raybo.methods.unknown_hyperparameters.shorter_lengthscales import candidates, divided, std_at_top
-from raybo.record.events import Event, Kind
+from raybo.record.events import Asked
 from raybo.surrogate import GP, Observations, Standardised, uhe_model
 from tests.methods.studies import hill, history_at, run, run_workers
 
@@ -93,7 +93,7 @@ def test_pending_trials_are_believed_anew_under_the_shorter_length_scales():
     rng = np.random.default_rng(0)
     X, pending = rng.random((7, 2)), np.array([0.31, 0.77])
     history = history_at(X[0], X, [hill(x) for x in X])
-    history.apply(Event(Kind.ASKED, 7, {"x": pending.tolist(), "tags": {}}))
+    history.apply(Asked(7, x=pending.tolist(), tags={}))
     fit = fitted(history, uhe_model(), rng, estimate="lengthscale=0.4/0.8")
     half = divided(fit, 2.0, history).gp
     alone = GP.of(Observations.of(history.X, Standardised.of(history.y).apply(history.y)), uhe_model(), half.theta)

@@ -9,12 +9,12 @@ from raybo import Categorical, Float, Space
 from raybo.methods import make
 from raybo.methods.default import auto
 from raybo.methods.default.auto_0_1 import propose_as_0_1
-from raybo.methods.default.committee import NO_SAY, STRUCTURES, convene
+from raybo.methods.default.committee import MEMBERS, NO_SAY, convene, model_of
 from raybo.methods.parts.running_trials import predicted
-from raybo.record.events import Event, Kind
+from raybo.record.events import Asked, Told
 from raybo.record.history import History
 from raybo.searcher import Searcher
-from raybo.surrogate import Observations, Structure, StructuredLikelihood, Tamed
+from raybo.surrogate import Likelihood, Observations, Tamed
 from tests.schedulers.studies import curve, empty, end
 
 CONDITIONAL = {"model": Categorical([{"a": Float(0, 1)}, {"b": Float(0, 1), "c": Float(0, 1)}])}
@@ -42,7 +42,7 @@ def committee(function, n=30, noise=0.0, seed=0, **settings):
 
 
 def weights(found):
-    return dict(zip(STRUCTURES, found.tags["weights"], strict=True))
+    return dict(zip(MEMBERS, found.tags["weights"], strict=True))
 
 
 # ---- the design
@@ -100,12 +100,11 @@ def test_weights_are_those_of_the_rule(function):
     values = Tamed.of(y).apply(y)
 
     def log_posterior(name):
-        structure = Structure.of((False, False), **STRUCTURES[name])
-        likelihood = StructuredLikelihood(Observations.of(X, values), structure)
+        likelihood = Likelihood(Observations.of(X, values), model_of(name, (False, False)))
         return likelihood.log_posterior(np.array(found.tags["models"][name]))[0]
 
     plain = log_posterior("plain")
-    expected = {name: min(1.0, np.exp((log_posterior(name) - plain) / 4)) for name in STRUCTURES}
+    expected = {name: min(1.0, np.exp((log_posterior(name) - plain) / 4)) for name in MEMBERS}
     assert weights(found) == pytest.approx(expected, abs=0.01)
 
 
@@ -152,7 +151,7 @@ def test_hyperparameters_are_kept_as_the_tags_have_them_while_nothing_ends_and_f
     assert kept.tags["models"] == first.tags["models"]
     for turn in (0, 1):
         found, _, _ = committee(lambda X: -np.sin(8 * X).sum(axis=1), n=32, last=first.tags["models"], turn=turn)
-        same = [found.tags["models"][name] == first.tags["models"][name] for name in STRUCTURES]
+        same = [found.tags["models"][name] == first.tags["models"][name] for name in MEMBERS]
         assert same == [bool((turn + place) % 2) for place in range(3)]
 
 
@@ -242,8 +241,8 @@ def test_a_study_that_0_1_began_goes_on_by_its_rule(space):
         assert (new.x.tolist(), new.tags) == (old.x.tolist(), old.tags)
         names.add(old.tags.get("acquisition"))
         x = history.cube.snap(old.x[None, :])[0]
-        history.apply(Event(Kind.ASKED, number, {"x": x.tolist(), "tags": old.tags}))
-        history.apply(Event(Kind.TOLD, number, {"value": -float(np.sum((x - 0.3) ** 2))}))
+        history.apply(Asked(number, x=x.tolist(), tags=old.tags))
+        history.apply(Told(number, value=-float(np.sum((x - 0.3) ** 2))))
     assert {"ucb", "log-ei"} <= names
 
 

@@ -18,7 +18,7 @@ from raybo.methods.unknown_hyperparameters.exp3 import (
     rounds_of,
     scaled,
 )
-from raybo.record.events import Event, Kind
+from raybo.record.events import KINDS, Asked, Kind, Planned
 from raybo.record.history import History
 from raybo.space import Float, Space
 
@@ -122,19 +122,19 @@ class Study:
         self.history = History(CUBE)
         self.design = design
         if planned is not None:
-            self.history.apply(Event(Kind.PLANNED, None, {"trials": planned}))
+            self.history.apply(Planned(trials=planned))
         for i in range(design):
             self.told(self.asked({"design": "uniform"}), float(i))
         self.evaluations = 40 if planned is None else planned - design
 
     def asked(self, tags) -> int:
         number = len(self.history)
-        self.history.apply(Event(Kind.ASKED, number, {"x": [0.5], "tags": tags}))
+        self.history.apply(Asked(number, x=[0.5], tags=tags))
         return number
 
     def told(self, number: int, value: float | str) -> None:
         kind, data = (Kind.TOLD, {"value": value}) if isinstance(value, float) else (Kind.FAILED, {"kind": value})
-        self.history.apply(Event(kind, number, data))
+        self.history.apply(KINDS[kind].of(number, data))
 
     def turn(self, seed: int = 0):
         return next_turn(self.history, np.random.default_rng([seed, len(self.history)]), self.evaluations)

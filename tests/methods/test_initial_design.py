@@ -7,7 +7,7 @@ import pytest
 
 from raybo.methods import METHODS, needs_context
 from raybo.methods.parts.initial_design import design_size
-from raybo.record.events import Event, Kind
+from raybo.record.events import Planned
 from raybo.record.history import History
 from raybo.searcher import Searcher
 from raybo.space import Float, Space
@@ -29,7 +29,7 @@ from tests.methods.studies import coordinates, floats, hill
 def test_a_short_study_keeps_most_of_its_trials_for_the_model(d, planned, published, size):
     history = History(Space({f"x{i}": Float(0, 1) for i in range(d)}).cube)
     if planned is not None:
-        history.apply(Event(Kind.PLANNED, None, {"trials": planned}))
+        history.apply(Planned(trials=planned))
     assert design_size(history, published, None) == size
     assert design_size(history, published, 4) == 4
 

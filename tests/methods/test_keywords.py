@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import types
 import typing
 from collections.abc import Sequence
 
@@ -14,34 +12,24 @@ from raybo import methods
 from raybo.common.errors import MethodError
 from raybo.common.messages import ELSEWHERE
 from raybo.methods.keywords import MethodOptions
+from tests.generated import generated
 
 TOLD = typing.get_type_hints(MethodOptions)
 
 
-def kinds(hint):
-    """What a value may be: literals by themselves, the rest by its type; any text for what may be one of some words."""
-    origin = typing.get_origin(hint)
-    if origin is typing.Literal:
-        return set(typing.get_args(hint))
-    if origin in (typing.Union, types.UnionType):
-        return set().union(*(kinds(each) for each in typing.get_args(hint)))
-    if origin in (tuple, Sequence):  # any sequence is taken
-        return {"several"}
-    return {hint}
+@pytest.mark.parametrize("path", generated(), ids=lambda path: path.name)
+def test_what_is_generated_is_up_to_date(path):
+    """The options of every method and no other, and the tables of the pages."""
+    wanted = generated()[path]
+    is_same = path.read_text(encoding="utf-8") == wanted
+    assert is_same, f"run `python -m tests.generated`, which writes {path.name} from the registries"
 
 
 def test_every_option_of_every_method_is_there_and_no_other():
-    wanted = {}
-    for name in methods.METHODS:
-        hints = typing.get_type_hints(methods.load(name))
-        for field in dataclasses.fields(methods.load(name)):
-            wanted.setdefault(field.name, set()).update(kinds(hints[field.name]))
-    for found in wanted.values():
-        if str in found:
-            found -= {each for each in found if isinstance(each, str)}
-        if float in found:
-            found.discard(int)
-    assert {name: kinds(hint) for name, hint in TOLD.items()} == wanted
+    assert set(TOLD) == {option for name in methods.METHODS for option, _, _ in methods.describe(name)[1]}
+    assert TOLD["solver"] == typing.Literal["random-grid", "lbfgsb", "nelder-mead", "cg"]
+    assert TOLD["lengthscale"] == float | Sequence[float] | None
+    assert TOLD["hyperparameters"] is str
 
 
 def test_no_option_is_called_like_another_librarys_word_or_an_argument():

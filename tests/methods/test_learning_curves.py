@@ -21,8 +21,8 @@ from raybo.methods.parts.learning_curves import (
     has_cut_curves,
     reported,
 )
-from raybo.record.events import Event, Kind, State
-from raybo.record.history import Record
+from raybo.record.events import Asked, Kind, Reported, State, Told
+from raybo.record.trial import Record
 from raybo.schedulers import make
 from raybo.searcher import Searcher
 from tests.methods.studies import coordinates, floats, hill
@@ -135,7 +135,7 @@ def test_the_first_trials_are_only_looked_at():
     for i in range(3):
         trial = curve(history, [0.1 * i], (0.1 * i, 0.5))
         assert not rule.decides(history, trial, 1)
-        history.apply(Event(Kind.REPORTED, trial, {"step": 2, "value": 0.1 * i}))
+        history.apply(Reported(trial, step=2, value=0.1 * i))
         verdict = rule.decide(history, trial, 2)
         if i < 2:
             assert verdict.why == "one of the first 2, which end at step 2: a look at others is worth more"
@@ -193,9 +193,9 @@ def test_whoever_runs_is_not_run_again(history):
     first = worth_running_again(history, fit)
     assert history.records[first].state is State.PRUNED
     again = len(history)
-    history.apply(Event(Kind.ASKED, again, {"x": history.records[first].x.tolist(), "tags": {"again": first}}))
+    history.apply(Asked(again, x=history.records[first].x.tolist(), tags={"again": first}))
     assert worth_running_again(history, fit) is None  # until one has finished, one at a time
-    history.apply(Event(Kind.TOLD, again, {"value": -9.0}))
+    history.apply(Told(again, value=-9.0))
     assert worth_running_again(history, fit) not in (None, first)
 
 
@@ -325,7 +325,7 @@ def test_beside_a_fit_that_is_kept_wild_steps_are_put_nearer_too(history):
     history.records.append(Record(np.full(2, 0.5), tags, State.PENDING))
     assert fit_curves(history, refit=False).tags == tags
     for step, y in ((1, 0.0), (2, 1e12), (4, 0.0)):
-        history.apply(Event(Kind.REPORTED, 9, {"step": step, "value": y}))
+        history.apply(Reported(9, step=step, value=y))
     fit = fit_curves(history, refit=False)
     assert fit.tags == tags
     assert np.abs(fit.gp.curves.y).max() == WITHIN

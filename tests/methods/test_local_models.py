@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from raybo import methods
-from raybo.methods.parts import local_models
+from raybo.methods.parts import local_maximiser, local_models
 from raybo.methods.parts.fitting import observed
 from raybo.methods.parts.local_models import ManyObservations, chosen, is_large, ranked
 from raybo.methods.parts.next_point import least_distance
-from raybo.record.events import Event, Kind, State
+from raybo.record.events import Asked, State, Told
 from raybo.record.history import History
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Integer, Space
 from raybo.surrogate import GP, Observations, Standardised, Tamed, standard_model
+from raybo.testing.histories import SPACES, check_proposal, history_of, stream
 from tests.methods.studies import floats, hill
-from tests.methods.test_contract import SPACES, check, history_of, stream
 
 AT_SCALE = [
     ("auto", {}),
@@ -38,11 +38,11 @@ def study_of(n, d=4, pending=0, f=hill, seed=0):
     X = rng.random((n, d))
     best = X[np.argmax([f(x) for x in X])]
     for number, x in enumerate(X):
-        history.apply(Event(Kind.ASKED, number, {"x": x.tolist(), "tags": {}}))
-        history.apply(Event(Kind.TOLD, number, {"value": f(x)}))
+        history.apply(Asked(number, x=x.tolist(), tags={}))
+        history.apply(Told(number, value=f(x)))
     for number in range(n, n + pending):
         x = np.clip(best + 0.02 * rng.standard_normal(d), 0, 1)
-        history.apply(Event(Kind.ASKED, number, {"x": x.tolist(), "tags": {}}))
+        history.apply(Asked(number, x=x.tolist(), tags={}))
     return history
 
 
@@ -76,7 +76,7 @@ def test_the_contract_of_all_methods_holds(name, options, space, monkeypatch):
     method = methods.make(name, initial=1, **options)
     history = history_of(SPACES[space], points, ends)
     assert is_large(history)
-    check(method, history)
+    check_proposal(method, history)
 
 
 def test_every_point_of_a_space_may_be_known():
@@ -128,7 +128,7 @@ def test_proposals_stay_apart_from_whatever_is_in_flight():
         proposal = method.propose(history, stream(number))
         gaps = np.linalg.norm(history.X_pending - proposal.x, axis=1)
         assert gaps.min() >= least_distance(3)
-        history.apply(Event(Kind.ASKED, number, {"x": proposal.x.tolist(), "tags": proposal.tags}))
+        history.apply(Asked(number, x=proposal.x.tolist(), tags=proposal.tags))
 
 
 def test_a_fit_is_kept_for_a_fiftieth_of_the_trials_and_no_longer(monkeypatch):
@@ -159,8 +159,8 @@ def test_it_goes_on_to_improve_a_large_study():
         method = methods.make("auto", initial=1)
         for number in range(600, 630):
             proposal = method.propose(history, stream(seed, number))
-            history.apply(Event(Kind.ASKED, number, {"x": proposal.x.tolist(), "tags": proposal.tags}))
-            history.apply(Event(Kind.TOLD, number, {"value": hill(proposal.x)}))
+            history.apply(Asked(number, x=proposal.x.tolist(), tags=proposal.tags))
+            history.apply(Told(number, value=hill(proposal.x)))
         assert -history.y.max() < 1e-3 * before, seed
 
 
@@ -205,8 +205,8 @@ def study_around(centre, n=450, gathered=120, f=valley):
     history, rng = History(floats(4).cube), np.random.default_rng(1)
     X = np.concatenate([rng.random((n, 4)), np.clip(centre + 0.03 * rng.uniform(-1, 1, (gathered, 4)), 0, 1)])
     for number, x in enumerate(X):
-        history.apply(Event(Kind.ASKED, number, {"x": x.tolist(), "tags": {}}))
-        history.apply(Event(Kind.TOLD, number, {"value": f(x)}))
+        history.apply(Asked(number, x=x.tolist(), tags={}))
+        history.apply(Told(number, value=f(x)))
     return history
 
 
@@ -223,10 +223,10 @@ def test_at_home_the_model_tells_apart_what_is_all_the_same_beside_the_worst():
 def test_at_home_a_point_is_in_the_box_that_holds_the_nearest(monkeypatch):
     history = study_around(np.full(4, 0.5))
     among = ManyObservations.of(history, standard_model(), Tamed.of(history.y))
-    nearest = history.X[among.nearest(history.X, among.best, 4 * local_models.BOXED)]
+    nearest = history.X[among.nearest(history.X, among.best, 4 * local_maximiser.BOXED)]
     reach = np.abs(nearest - among.best).max(axis=0)
     monkeypatch.setattr("raybo.methods.default.auto.AT_HOME", 1.0)
-    monkeypatch.setattr(local_models, "HILLS", 1)
+    monkeypatch.setattr(local_maximiser, "HILLS", 1)
     made = [methods.make("auto").propose(history, stream(seed)) for seed in range(5)]
     for proposal in made:
         assert (np.abs(proposal.x - among.best) <= reach + 1e-12).all()
@@ -247,7 +247,7 @@ def test_hilltops_are_the_best_points_away_from_each_other():
 def test_where_no_point_is_away_the_last_hilltop_is_the_only_one():
     history = study_around(np.full(4, 0.5), n=0, gathered=450)
     among = ManyObservations.of(history, standard_model(), Tamed.of(history.y))
-    assert among.hilltop(local_models.HILLS).tolist() == among.best.tolist()
+    assert among.hilltop(local_maximiser.HILLS).tolist() == among.best.tolist()
 
 
 def test_an_axis_of_many_values_near_the_best_points_is_never_run_twice_at_one():

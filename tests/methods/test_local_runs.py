@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from raybo.methods import make
-from raybo.record.events import Event, Kind
+from raybo.record.events import Asked, Told
 from raybo.record.history import History
 from raybo.searcher import Searcher
 from tests.methods.studies import coordinates, floats, hill, run, run_workers
@@ -114,8 +114,8 @@ def test_a_study_of_0_1_goes_on_as_it_began(method):
             proposal = new.propose(history, rng)
             np.testing.assert_array_equal(proposal.x, coordinates(trial))
             assert proposal.tags == trial.tags
-        history.apply(Event(Kind.ASKED, trial.number, {"x": coordinates(trial).tolist(), "tags": trial.tags}))
-        history.apply(Event(Kind.TOLD, trial.number, {"value": 7.0}))
+        history.apply(Asked(trial.number, x=coordinates(trial).tolist(), tags=trial.tags))
+        history.apply(Told(trial.number, value=7.0))
 
 
 @EVERY

@@ -12,7 +12,7 @@ from raybo.methods import make
 from raybo.methods.many_dimensions import turbo
 from raybo.methods.many_dimensions.turbo import LEAST_LENGTH, Region, Turbo, latin_hypercube, perturbed
 from raybo.record.events import State
-from raybo.record.history import Record
+from raybo.record.trial import Record
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Space
 from raybo.surrogate import joint_draws

@@ -11,8 +11,8 @@ from raybo.acquisition.look_ahead import OneShotLookAhead
 from raybo.methods import make
 from raybo.methods.many_dimensions import la_min_ucb
 from raybo.methods.many_dimensions.iterations import Iteration, is_flat
-from raybo.record.events import Event, Kind, State
-from raybo.record.history import Record
+from raybo.record.events import Asked, State
+from raybo.record.trial import Record
 from raybo.searcher import Searcher
 from raybo.surrogate import GP, GradientAt, Observations
 from tests.methods.studies import centres, coordinates, floats, hill, roles, run, run_workers
@@ -138,7 +138,7 @@ def test_la_min_ucb_climbs_one_fixed_objective_with_those_in_flight_in_it(monkey
     searcher.tell(searcher.ask(), 0.3)
     history = searcher.history
     for number in range(1, 1 + in_flight):
-        history.apply(Event(Kind.ASKED, number, {"x": [0.1 * number, 0.4], "tags": {}}))
+        history.apply(Asked(number, x=[0.1 * number, 0.4], tags={}))
     make("la-min-ucb", batch=2, samples=8, **KNOWN).propose(history, np.random.default_rng(1))
     (objective,) = made
     assert objective.base.shape == (8, 2 + in_flight)

@@ -13,7 +13,7 @@ from raybo.methods import METHODS, needs_context
 from raybo.methods.parts.fitting import fitted
 from raybo.methods.parts.local_models import ManyObservations
 from raybo.methods.parts.running_trials import Regression, predicted
-from raybo.record.events import Event, Kind, State
+from raybo.record.events import Kind, Reported, State
 from raybo.searcher import Searcher
 from raybo.space import Float, Space
 from raybo.surrogate import Standardised, standard_model
@@ -73,7 +73,7 @@ def test_what_was_predicted_before_changes_no_prediction():
             waiting = curve(made, [sign * i] if i % 2 else [sign * i, 0.5])
             end(made, waiting, *([Kind.PAUSED] if i % 3 == 0 else [Kind.PRUNED] if i % 3 == 1 else [Kind.FAILED]))
             if i > 8:
-                made.apply(Event(Kind.REPORTED, curve(made, [3.0]), {"step": 2, "value": float(i)}))
+                made.apply(Reported(curve(made, [3.0]), step=2, value=float(i)))
             yield [(r.state, r.y, r.error, r.is_open) for r in predicted(made).records]
         for number in made.records.numbers(State.PENDING, State.PAUSED).tolist():  # which changes no regression
             end(made, number, Kind.PRUNED)

@@ -22,7 +22,7 @@ from raybo.methods.unknown_hyperparameters.wang_defreitas.bounds import (
     likely_scale,
     regret_scale,
 )
-from raybo.record.events import Event, Kind, State
+from raybo.record.events import KINDS, Asked, Kind, State, Told
 from raybo.record.history import History
 from raybo.searcher import Searcher
 from raybo.space import Integer, Space
@@ -148,9 +148,9 @@ def test_trials_in_flight_cut_once():
     history = History(floats(1).cube)
     told(history, [0.5], {}, 0.0)
     for i in range(8):
-        history.apply(Event(Kind.ASKED, i + 1, {"x": [0.1 * i], "tags": proposed(True)}))
+        history.apply(Asked(i + 1, x=[0.1 * i], tags=proposed(True)))
     for i in range(8):
-        history.apply(Event(Kind.TOLD, i + 1, {"value": 0.0}))
+        history.apply(Told(i + 1, value=0.0))
     bounds = current_bounds(history, np.array([0.005]), np.array([1.0]), 0.5)
     assert (bounds.epoch, bounds.E) == (1, 0)
     np.testing.assert_allclose(bounds.upper, [0.5])
@@ -162,9 +162,9 @@ def test_trials_in_flight_cut_once():
 def test_failed_and_pending_trials_leave_the_counter():
     history = History(floats(1).cube)
     for i, end in enumerate([Kind.TOLD, Kind.FAILED, None, Kind.STOPPED, Kind.TOLD]):
-        history.apply(Event(Kind.ASKED, i, {"x": [0.1 * i], "tags": proposed(True)}))
+        history.apply(Asked(i, x=[0.1 * i], tags=proposed(True)))
         if end is not None:
-            history.apply(Event(end, i, {"value": 0.0, "reason": "unlucky"}))
+            history.apply(KINDS[end].of(i, {"value": 0.0, "reason": "unlucky"}))
     bounds = current_bounds(history, np.array([0.005]), np.array([1.0]), 0.5)
     assert (bounds.E, bounds.counted) == (2, (0, 4))
 
@@ -172,8 +172,8 @@ def test_failed_and_pending_trials_leave_the_counter():
 def test_a_trial_that_runs_on_leaves_it_too_although_its_value_is_predicted():
     history = History(floats(1).cube)
     for i in range(2):
-        history.apply(Event(Kind.ASKED, i, {"x": [0.1 * i], "tags": proposed(True)}))
-        history.apply(Event(Kind.TOLD, i, {"value": 0.0}))
+        history.apply(Asked(i, x=[0.1 * i], tags=proposed(True)))
+        history.apply(Told(i, value=0.0))
     history.records[1] = dataclasses.replace(history.records[1], is_open=True)
     assert current_bounds(history, np.array([0.005]), np.array([1.0]), 0.5).counted == (0,)
 

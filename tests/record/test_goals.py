@@ -9,7 +9,7 @@ import pytest
 
 import raybo
 from raybo.common.errors import JournalError, MethodError, ObjectiveError, TrialError
-from raybo.engine.study.lifecycle import Occurrence
+from raybo.engine.lifecycle import Occurrence
 from raybo.engine.trial.task import run_trial
 from raybo.experiments.here import tune_here
 from raybo.journal import Journal, read

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from raybo.common.errors import TrialError
-from raybo.record.events import ENDS, Event, Kind, State
+from raybo.record.events import KINDS, Asked, Failed, Kind, Planned, Retried, State, Stopped, Told
 from raybo.record.goals import Goals
 from raybo.record.history import History
 from raybo.record.ledger import Ledger
@@ -18,7 +20,7 @@ SPACE = Space({"a": Float(0, 1), "b": Float(0, 2)})
 
 
 def asked(number, x=(0.25, 0.5), tags=()):
-    return Event(Kind.ASKED, number, {"x": list(x), "values": [x[0], 2 * x[1]], "tags": dict(tags), "seen": 0})
+    return Asked(number, x=list(x), values=[x[0], 2 * x[1]], tags=dict(tags), seen=0)
 
 
 def history_of(*events, sign=1.0):
@@ -42,7 +44,7 @@ def test_arrays_come_in_the_order_of_asking_whatever_the_order_of_telling(order,
     history = history_of(*(asked(i, (i / 10, i / 20)) for i in range(6)), sign=sign)
     for i in order:
         kind, data = [(Kind.TOLD, {"value": float(i)}), (Kind.FAILED, {"reason": ""})][i % 3 == 2]
-        history.apply(Event(kind, i, data))
+        history.apply(KINDS[kind].of(i, data))
     np.testing.assert_array_equal(history.X[:, 0], [0.0, 0.1, 0.3, 0.4])
     np.testing.assert_array_equal(history.y, sign * np.array([0.0, 1.0, 3.0, 4.0]))
     np.testing.assert_array_equal(history.X_failed[:, 1], [0.1, 0.25])
@@ -51,14 +53,14 @@ def test_arrays_come_in_the_order_of_asking_whatever_the_order_of_telling(order,
 
 def test_every_state_lands_where_methods_look_for_it():
     history = history_of(
-        Event(Kind.PLANNED, None, {"trials": 9}),
+        Planned(trials=9),
         *(asked(i, (i / 10, 0.0)) for i in range(6)),
-        Event(Kind.TOLD, 0, {"value": 1.0}),
-        Event(Kind.FAILED, 1, {"reason": "raised"}),
-        Event(Kind.RETRIED, 2, {"reason": "lost", "attempt": 2}),
-        Event(Kind.RETRIED, 3, {"reason": "lost", "attempt": 2}),
-        Event(Kind.FAILED, 3, {"reason": "lost", "kind": "lost"}),
-        Event(Kind.STOPPED, 4, {"reason": "by the user"}),
+        Told(0, value=1.0),
+        Failed(1, reason="raised"),
+        Retried(2, reason="lost", attempt=2),
+        Retried(3, reason="lost", attempt=2),
+        Failed(3, reason="lost", cause="lost"),
+        Stopped(4, reason="by the user"),
     )
     assert history.planned == 9
     assert [r.state for r in history.records] == [
@@ -85,19 +87,19 @@ def test_tags_are_found_from_both_ends():
 
 
 def test_a_copy_stands_still():
-    history = history_of(Event(Kind.PLANNED, None, {"trials": 3}), asked(0), asked(1))
+    history = history_of(Planned(trials=3), asked(0), asked(1))
     copy = history.copy()
-    history.apply(Event(Kind.TOLD, 0, {"value": 5.0}))
+    history.apply(Told(0, value=5.0))
     history.apply(asked(2))
-    history.apply(Event(Kind.PLANNED, None, {"trials": 8}))
+    history.apply(Planned(trials=8))
     assert (copy.planned, copy.last_event, len(copy), len(copy.y)) == (3, 3, 2, 0)
-    copy.apply(Event(Kind.FAILED, 1, {"reason": ""}))
+    copy.apply(Failed(1, reason=""))
     assert history.records[1].state is State.PENDING
 
 
 def test_a_copy_is_like_the_history_that_it_is_of():
     history = History(SPACE.cube, Goals(("a", "b"), ("max", "min")), SPACE.cube, 9, 1)
-    history.apply(Event(Kind.PLANNED, None, {"trials": 3}))
+    history.apply(Planned(trials=3))
     history.generation, history.predicted_open, history.next_context = 1, 2, np.array([0.5, 0.5])
     copy = vars(history.copy())
     assert copy.keys() == vars(history).keys()
@@ -105,9 +107,9 @@ def test_a_copy_is_like_the_history_that_it_is_of():
 
 
 def test_a_trial_that_runs_again_has_not_ended():
-    history = history_of(asked(0), Event(Kind.FAILED, 0, {"reason": "raised"}))
+    history = history_of(asked(0), Failed(0, reason="raised"))
     assert (history.records[0].ended, history.ended) == (2, 1)
-    history.apply(Event(Kind.RETRIED, 0, {"reason": "it is wanted again", "attempt": 2}))
+    history.apply(Retried(0, reason="it is wanted again", attempt=2))
     assert (history.records[0].ended, history.records[0].has_ended, history.ended) == (0, False, 0)
 
 
@@ -116,17 +118,17 @@ def test_a_trial_that_runs_again_has_not_ended():
 def test_a_trial_that_is_not_pending_cannot_end(kind, trial):
     history = history_of(asked(0), asked(1))
     with pytest.raises(TrialError, match="no such trial, 2 have been asked for"):
-        history.apply(Event(kind, trial, {"value": 1.0, "reason": ""}))
+        history.apply(replace(KINDS[kind].of(0, {"value": 1.0, "reason": ""}), trial=trial))
     assert history.last_event == 2
 
 
 @pytest.mark.parametrize("kind", [Kind.TOLD, Kind.FAILED, Kind.STOPPED])
 def test_a_trial_ends_once(kind):
-    history = history_of(asked(0), Event(kind, 0, {"value": 1.0, "reason": ""}))
+    history = history_of(asked(0), KINDS[kind].of(0, {"value": 1.0, "reason": ""}))
     for again in (Kind.TOLD, Kind.FAILED, Kind.RETRIED, Kind.STOPPED):
         if (kind, again) != (Kind.FAILED, Kind.RETRIED):  # but one that failed may be run again
-            with pytest.raises(TrialError, match=f"trial 0: it is {ENDS[kind]} already"):
-                history.apply(Event(again, 0, {"value": 2.0, "reason": ""}))
+            with pytest.raises(TrialError, match=f"trial 0: it is {KINDS[kind].after} already"):
+                history.apply(KINDS[again].of(0, {"value": 2.0, "reason": ""}))
 
 
 def test_trials_are_numbered_in_order():
@@ -138,10 +140,10 @@ def test_trials_are_numbered_in_order():
 def test_trials_follow_their_events():
     events = [
         asked(0, tags={"why": "so"}),
-        Event(Kind.RETRIED, 0, {"reason": "its worker died", "attempt": 2}),
-        Event(Kind.TOLD, 0, {"value": 3.0, "seconds": 1.5, "attempt": 2, "host": "h"}),
+        Retried(0, reason="its worker died", attempt=2),
+        Told(0, value=3.0, seconds=1.5, attempt=2, host="h"),
         asked(1, (0.5, 0.5)),
-        Event(Kind.FAILED, 1, {"reason": "gone", "kind": "lost", "attempt": 3}),
+        Failed(1, reason="gone", cause="lost", attempt=3),
     ]
     ledger = Ledger(SPACE, "max")
     for event in events:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raybo.common.errors import TrialError
-from raybo.record.events import Event, Kind, State, planned
+from raybo.record.events import Asked, ContextObserved, Failed, Kind, Planned, Retried, State, Stopped, Told
 from raybo.record.goals import Goal, Goals
 from raybo.record.ledger import Ledger
 from raybo.space import Float, Space
@@ -22,11 +22,11 @@ LOAD = Space({"load": Float(0, 10)})
 
 def asked(number, **data):
     x = [number / 100, 0.5]
-    return Event(Kind.ASKED, number, {"x": x, "values": [x[0], 1.0], "tags": {"t": number}, **data})
+    return Asked.of(number, {"x": x, "values": [x[0], 1.0], "tags": {"t": number}, **data})
 
 
 def told(number, value, **data):
-    return Event(Kind.TOLD, number, {"value": value, **data})
+    return Told.of(number, {"value": value, **data})
 
 
 def ledger_of(*events, mode="max", context=None):
@@ -47,7 +47,7 @@ def test_the_incumbent_is_the_earliest_of_the_best_whatever_the_order_of_telling
     rng.shuffle(order)
     for number in order:
         value = values[number]
-        ledger.apply(Event(Kind.FAILED, number, {"reason": "no"}) if value is None else told(number, value))
+        ledger.apply(Failed(number, reason="no") if value is None else told(number, value))
     finished = [number for number, value in enumerate(values) if value is not None]
     if not finished:
         assert ledger.incumbent is None
@@ -75,13 +75,13 @@ def test_equal_bests_are_all_on_the_front_in_the_order_of_asking_and_are_not_loo
 
 def test_both_views_of_a_trial_and_the_counts_agree():
     ledger = ledger_of(
-        planned(9),
+        Planned(trials=9),
         *(asked(i) for i in range(6)),
         told(0, 1.0),
-        Event(Kind.FAILED, 1, {"reason": "raised"}),
-        Event(Kind.RETRIED, 2, {"reason": "lost", "attempt": 2}),
-        Event(Kind.FAILED, 3, {"reason": "lost", "kind": "lost", "attempt": 3}),
-        Event(Kind.STOPPED, 4, {"reason": "by the user"}),
+        Failed(1, reason="raised"),
+        Retried(2, reason="lost", attempt=2),
+        Failed(3, reason="lost", cause="lost", attempt=3),
+        Stopped(4, reason="by the user"),
         mode="min",
     )
     assert (ledger.planned, ledger.last_event) == (9, 12)
@@ -96,7 +96,7 @@ def test_both_views_of_a_trial_and_the_counts_agree():
 def test_an_event_gets_the_number_that_follows_unless_it_has_one():
     ledger = ledger_of()
     assert [ledger.apply(asked(0)).number, ledger.apply(told(0, 1.0)).number] == [1, 2]
-    assert ledger.apply(Event(Kind.PLANNED, None, {"trials": 3}, number=7)).number == ledger.last_event == 7
+    assert ledger.apply(Planned(trials=3, number=7)).number == ledger.last_event == 7
 
 
 def test_what_cannot_follow_changes_nothing():
@@ -109,7 +109,7 @@ def test_what_cannot_follow_changes_nothing():
 
 def test_a_context_is_kept_from_the_event_that_brings_it_to_the_end():
     met = {"context": [2.5], "c": [0.25]}
-    later = ledger_of(asked(0), Event(Kind.CONTEXT_OBSERVED, 0, met), told(0, 1.0), context=LOAD)
+    later = ledger_of(asked(0), ContextObserved.of(0, met), told(0, 1.0), context=LOAD)
     first = ledger_of(asked(0, **met), told(0, 1.0), context=LOAD)
     last = ledger_of(asked(0), told(0, 1.0, **met), context=LOAD)
     for ledger in (later, first, last):

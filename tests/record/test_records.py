@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raybo.record.events import State
-from raybo.record.history import Record
 from raybo.record.records import Records
+from raybo.record.trial import Record
 
 D = 2
 STATES = (State.PENDING, State.FINISHED, State.FAILED, State.LOST, State.STOPPED)

@@ -5,24 +5,24 @@ from __future__ import annotations
 import pytest
 
 from raybo.common.errors import MethodError
-from raybo.record.events import Event, Kind
+from raybo.record.events import Asked, Failed, Told
 from raybo.record.goals import Constraint, Goals
 from raybo.record.stopping import Limits, Stopping
 
 
 def asked(number, **data):
-    return Event(Kind.ASKED, number, {"tags": data.pop("tags", {}), "x": [0.5], **data})
+    return Asked.of(number, {"tags": data.pop("tags", {}), "x": [0.5], **data})
 
 
 def told(number, value, **data):
-    return Event(Kind.TOLD, number, {"value": value, **data})
+    return Told.of(number, {"value": value, **data})
 
 
 def reason(limits, values, mode="max", origins=()):
     stopping = Stopping(limits, Goals(modes=(mode,)))
     for number, value in enumerate(values):
         stopping.hear(asked(number, tags={"origin": origins[number]} if number < len(origins) else {}))
-        stopping.hear(Event(Kind.FAILED, number, {"reason": "it raised"}) if value is None else told(number, value))
+        stopping.hear(Failed(number, reason="it raised") if value is None else told(number, value))
     return stopping.reason
 
 

@@ -9,8 +9,9 @@ from datetime import datetime, timedelta, timezone
 import numpy as np
 
 import raybo
-from raybo.journal import Description
-from raybo.record.events import Event, Kind
+from raybo.record.description import Description
+from raybo.record.events import KINDS, Failed, Kind, Planned, Told
+from raybo.record.goals import Goals
 from raybo.searcher import Searcher
 from raybo.study.study import Study
 
@@ -42,13 +43,13 @@ def run(method="random", trials=20, *, mode="max", seed=0, context=None, failing
     space = raybo.Space(SPACE if space is None else space)
     searcher = Searcher(space, method, mode, seed, trials=trials, context=context, **options)
     rng = np.random.default_rng(seed)
-    events = [Event(Kind.PLANNED, None, {"trials": trials}, 1, _at(0.0))]
+    events = [Planned(trials=trials, number=1, at=_at(0.0))]
     free = np.zeros(WORKERS)
     flying = []
 
     def record(kind, number, data, seconds):
-        events.append(searcher.apply(Event(kind, number, data)))
-        events[-1] = Event(kind, number, events[-1].data, events[-1].number, _at(seconds))
+        events.append(searcher.apply(KINDS[kind].of(number, data)))
+        events[-1] = KINDS[kind].of(number, events[-1].data, number=events[-1].number, at=_at(seconds))
 
     def end(number, begun, lane):
         seconds = float(rng.gamma(4.0, 0.5))
@@ -77,14 +78,13 @@ def run(method="random", trials=20, *, mode="max", seed=0, context=None, failing
         end(*flying.pop())
     description = Description(
         objective="train_<net>",
-        metric="accuracy",
-        mode=mode,
-        space=space.to_json(),
+        goals=Goals(("accuracy",), (mode,)),
+        space=space,
         method=method,
         seed=seed,
         settings={"folds": 5},
         options=options,
-        context=None if searcher.context is None else searcher.context.to_json(),
+        context=searcher.context,
     )
     return Study(description, json_again(events))
 
@@ -97,16 +97,15 @@ def failed_study(space, reason, name="job", metric="loss"):
     for number in range(6):
         events.append(searcher.propose(searcher.history))
         searcher.apply(events[-1])
-        failed = Event(Kind.FAILED, number, {"reason": reason, "traceback": f"Traceback:\n  line\n{reason}"})
-        events.append(searcher.apply(failed if number % 2 else Event(Kind.TOLD, number, {"value": float(number)})))
-    numbered = [Event(e.kind, e.trial, e.data, i, _at(i)) for i, e in enumerate(events, 1)]
-    about = {"objective": name, "metric": metric, "mode": "min", "space": space.to_json(), "method": "sobol", "seed": 0}
-    return Study(Description(**about), json_again(numbered))
+        failed = Failed(number, reason=reason, traceback=f"Traceback:\n  line\n{reason}")
+        events.append(searcher.apply(failed if number % 2 else Told(number, value=float(number))))
+    numbered = [KINDS[e.kind].of(e.trial, e.data, number=i, at=_at(i)) for i, e in enumerate(events, 1)]
+    return Study(Description(name, Goals((metric,), ("min",)), space, "sobol", 0), json_again(numbered))
 
 
 def json_again(events):
     """The events as a journal gives them back."""
-    return [Event(e.kind, e.trial, json.loads(json.dumps(e.data)), e.number, e.at) for e in events]
+    return [KINDS[e.kind].of(e.trial, json.loads(json.dumps(e.data)), number=e.number, at=e.at) for e in events]
 
 
 def _at(seconds):

@@ -11,11 +11,11 @@ import pytest
 from rich.console import Console
 
 import raybo
-from raybo.engine.plan import Status
+from raybo.engine.status import Status
 from raybo.experiments.here import tune_here
 from raybo.integrations.export import exporter
 from raybo.reporting import draw
-from raybo.reporting.figures import panels
+from raybo.reporting.figures import report_figures
 from raybo.reporting.front_view import LONGEST, spread
 from raybo.reporting.tables import study_view
 from raybo.reporting.trial_view import trial_view
@@ -84,35 +84,37 @@ def test_one_trial_is_told_with_all_its_numbers(study):
 def test_where_nothing_is_feasible_the_nearest_is_told(hopeless):
     assert "comes closest: memory <b>" in " ".join(text_of(study_view(hopeless, 3)).split())
     assert "feasible" not in repr(hopeless)
-    made = {panel.key: panel for panel in panels(hopeless)}
+    made = {panel.key: panel for panel in report_figures(hopeless)}
     assert set(made) >= {"margins", "best-so-far"}
     assert made["slices"].title == "Slices through the trial with the best accuracy"
 
 
 def test_the_model_is_drawn_through_a_trial_that_is_named_for_what_it_is(study):
-    made = {panel.key: panel for panel in panels(study)}
+    made = {panel.key: panel for panel in report_figures(study)}
     named = "the trial with the best accuracy on the front"
     assert made["slices"].title == f"Slices through {named}"
     assert f"as in {named} (the star)" in made["contours"].caption
-    assert made["importance"].caption.startswith("How much of accuracy's variance")
+    assert made["importance"].caption.startswith(
+        "First-order and total Sobol indices of the surrogate: the share of accuracy's variance"
+    )
 
 
 def test_the_page_has_the_front_the_constraints_and_where_trials_succeed(study, tmp_path):
-    keys = [panel.key for panel in panels(study)]
+    keys = [panel.key for panel in report_figures(study)]
     assert keys[:4] == ["front", "hypervolume", "best-so-far", "margins"]
     assert "success" in keys
     draw(study, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "<h2>The front</h2>" in page
     assert "memory <b>" not in page
-    volumes = next(panel for panel in panels(study) if panel.key == "hypervolume").figure.data[0].y
+    volumes = next(panel for panel in report_figures(study) if panel.key == "hypervolume").figure.data[0].y
     assert volumes[-1] == pytest.approx(study.hypervolume())
     assert list(volumes) == sorted(volumes)
     draw(study, tmp_path / "page.png")
 
 
 def test_what_breaks_a_constraint_is_marked_beside_the_line_of_the_best(study):
-    figure = next(panel for panel in panels(study) if panel.key == "best-so-far").figure
+    figure = next(panel for panel in report_figures(study) if panel.key == "best-so-far").figure
     marks = {trace.name: list(trace.x) for trace in figure.data}
     done = [trial for trial in study.trials if trial.value is not None]
     assert marks["breaks a constraint"] == [trial.number for trial in done if trial.violations]

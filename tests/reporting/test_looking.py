@@ -12,8 +12,10 @@ from scipy.integrate import trapezoid
 
 import raybo
 from raybo.common.errors import TrialError
-from raybo.journal import Description, Journal, in_use
-from raybo.record.events import Event, Kind
+from raybo.journal import Journal, in_use
+from raybo.record.description import Description
+from raybo.record.events import Asked, Failed, Told
+from raybo.record.goals import Goals
 from raybo.reporting.story_figures import stories
 from raybo.reporting.summary import best_trials, facts
 from raybo.reporting.trial_view import trial_view
@@ -141,12 +143,12 @@ def ended(request):
         asked = searcher.propose(searcher.history)
         config = searcher.space.unpack(asked.data["values"])
         value = sign * (-4 * (config["c"] - 3) ** 2 - 0.5 * (config["b"] - 0.2) ** 2 + 0.05 * config["a"])
-        end = Event(Kind.TOLD, number, {"value": value, "seconds": 2.0})
+        end = Told(number, value=value, seconds=2.0)
         if number in (5, 9):
-            end = Event(Kind.FAILED, number, {"reason": "no", **({"kind": "lost"} if number == 9 else {})})
-        events += [searcher.apply(Event(Kind.ASKED, number, {**asked.data, "suggest_seconds": 0.5}))]
+            end = Failed.of(number, {"reason": "no", **({"kind": "lost"} if number == 9 else {})})
+        events += [searcher.apply(Asked.of(number, {**asked.data, "suggest_seconds": 0.5}))]
         events += [searcher.apply(end)]
-    return Study(Description("job", "v", request.param, searcher.space.to_json(), "sobol", 0), events)
+    return Study(Description("job", Goals(("v",), (request.param,)), searcher.space, "sobol", 0), events)
 
 
 def test_the_best_so_far_is_of_what_finished_and_what_did_not_is_marked(ended):

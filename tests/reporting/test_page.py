@@ -12,10 +12,10 @@ import pytest
 
 import raybo
 from raybo.common.errors import MissingExtra, RayboError, install_command
-from raybo.record.events import Event, Kind
+from raybo.record.events import KINDS, Kind
 from raybo.reporting import draw
 from raybo.reporting.emulator import Emulator
-from raybo.reporting.figures import panels
+from raybo.reporting.figures import report_figures
 from raybo.reporting.importance import importance
 from raybo.reporting.page import page, write_report
 from raybo.reporting.summary import best_trials, range_in_words
@@ -26,7 +26,7 @@ ALWAYS = ["best-so-far", "importance", "slices", "contours", "success", "paralle
 
 
 def keys(study):
-    return [panel.key for panel in panels(study)]
+    return [panel.key for panel in report_figures(study)]
 
 
 def test_a_study_has_every_figure_that_applies():
@@ -45,18 +45,18 @@ def test_what_does_not_apply_is_left_out():
 
 
 def test_captions_are_sentences_and_no_figure_is_empty():
-    for panel in panels(run("sobol", 30)):
+    for panel in report_figures(run("sobol", 30)):
         assert panel.caption[0].isupper()
         assert panel.caption.endswith(".")
         assert panel.figure.data
-    many = panels(run("random", 20, space={f"p{i}": raybo.Float(0, 1) for i in range(25)}, failing=0.0))
+    many = report_figures(run("random", 20, space={f"p{i}": raybo.Float(0, 1) for i in range(25)}, failing=0.0))
     slices = next(panel for panel in many if panel.key == "slices")
     assert "12 that matter most of 25" in slices.caption
 
 
 def test_the_page_holds_everything_itself_and_escapes_what_users_wrote():
     study = run("random", 20)
-    text = page(study, panels(study))
+    text = page(study, report_figures(study))
     body = re.sub(r"<script>.*?</script>", "", text, flags=re.S)
     assert not re.search(r"(src|href)=", body)
     assert "default-src 'none'" in text
@@ -244,7 +244,7 @@ def test_times_of_trials_that_met_a_loss_are_those_of_the_journal():
         (Kind.ASKED, 2, asked, 6),
         (Kind.TOLD, 1, {"value": 2.0, "started": times[8], "seconds": 2.0, "host": "a", "attempt": 2}, 11),
     ]
-    events = [Event(kind, trial, data, n, times[s]) for n, (kind, trial, data, s) in enumerate(listed, 1)]
+    events = [KINDS[kind].of(trial, data, number=n, at=times[s]) for n, (kind, trial, data, s) in enumerate(listed, 1)]
     description = run("random", 1, space={"x": raybo.Float(0, 1)}).description
     found = spans(Study(description, events))
     seen = [(span.trial, span.begin, span.end, span.host, span.lane, span.state) for span in found]
@@ -278,12 +278,12 @@ def test_a_pause_between_two_commands_is_no_idleness():
         data, pause = dict(event.data), 1_800.0 if i >= half else 0.0
         if "started" in data:
             data["started"] = later(data["started"], pause)
-        moved.append(Event(event.kind, event.trial, data, event.number, later(event.at, pause)))
+        moved.append(KINDS[event.kind].of(event.trial, data, number=event.number, at=later(event.at, pause)))
     paused = Study(study.description, moved)
     ((begin, end),) = pauses_of(paused)
     assert end - begin == pytest.approx(1_800, abs=60)  # less what a busy machine takes for a trial
     assert busy_share(paused, spans(paused)) == pytest.approx(whole, abs=0.15)
-    timeline = next(panel for panel in panels(paused) if panel.key == "timeline")
+    timeline = next(panel for panel in report_figures(paused) if panel.key == "timeline")
     assert "its pauses do not count" in timeline.caption
     assert "without pauses" in page(paused, [])
 
@@ -306,7 +306,7 @@ def test_what_is_not_open_has_no_place_and_the_best_no_star_there(tmp_path):
     assert centre(study, opened, x) is best
     assert centre(study, closed).config["model"]["kind"] != best.config["model"]["kind"]
     assert centre(study, c, k) is None
-    made = {panel.key: panel for panel in panels(study)}
+    made = {panel.key: panel for panel in report_figures(study)}
     starred = [t for t in made["contours"].figure.data if t.name == "best"]
     titles = [a.title.text for a in made["contours"].figure.select_xaxes() if a.title.text]
     assert len(titles) == 5  # not C beside k, which are never open together

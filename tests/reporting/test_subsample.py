@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from raybo.record.events import State
-from raybo.reporting.panel import Panel
+from raybo.reporting.report_figure import ReportFigure
 from raybo.reporting.run_figures import best_so_far
-from raybo.reporting.subsample import drawn, which
+from raybo.reporting.subsample import subsample, subsample_note
 from raybo.reporting.timeline import Span, joined
 from tests.reporting.studies import run
 
 
 def test_the_best_are_drawn_and_the_others_evenly():
     study = run("random", 60)
-    chosen = drawn(study, study.trials, most=20)
+    chosen = subsample(study, study.trials, most=20)
     numbers = [trial.number for trial in chosen]
     assert len(set(numbers)) == len(chosen) == 20
     assert numbers == sorted(numbers)
@@ -22,9 +22,9 @@ def test_the_best_are_drawn_and_the_others_evenly():
     best = {trial.number for trial in study.trials if trial.value in sorted(values, reverse=study.mode == "max")[:4]}
     assert best <= set(numbers)
     assert np.diff(numbers).max() <= 6
-    assert drawn(study, study.trials, most=60) == study.trials
-    assert which(study.trials, most=60) == ""
-    assert which(study.trials, most=20) == (
+    assert subsample(study, study.trials, most=60) == study.trials
+    assert subsample_note(study.trials, most=60) == ""
+    assert subsample_note(study.trials, most=20) == (
         " Of the 60 trials 20 are drawn: the best, and an even choice of the others."
     )
 
@@ -32,13 +32,13 @@ def test_the_best_are_drawn_and_the_others_evenly():
 def test_trials_without_a_value_are_drawn_evenly():
     study = run("random", 60)
     pending = [trial for trial in study.trials if trial.value is None][:1] * 30
-    assert len(drawn(study, pending, most=10)) == min(10, len(pending))
+    assert len(subsample(study, pending, most=10)) == min(10, len(pending))
 
 
 def test_the_line_of_the_best_has_its_steps_and_nothing_else():
     study = run("random", 60)
     panel = best_so_far(study)
-    assert isinstance(panel, Panel)
+    assert isinstance(panel, ReportFigure)
     line = next(trace for trace in panel.figure.data if trace.name == "best so far")
     done = [trial for trial in study.trials if trial.state is State.FINISHED]
     best = study.goal.best_so_far(np.array([trial.value for trial in done]))

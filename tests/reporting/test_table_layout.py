@@ -10,11 +10,12 @@ import pytest
 from rich.console import Console
 
 import raybo
-from raybo.record.events import State
+from raybo.record.events import Failed, State
 from raybo.reporting.table_layout import lines_of, named_grid, piece_of, text_table
 from raybo.reporting.tables import best_view, config_values, study_view, trials_table
 from raybo.reporting.trial_view import trial_view
 from raybo.reporting.watch import Window
+from raybo.study.study import Study
 from tests.reporting.studies import run
 
 SPACE = {"optimiser": {"learning_rate_of_the_last_layers": raybo.Float(1e-9, 1e9, log=True)}, "x": raybo.Float(-1, 0)}
@@ -95,7 +96,9 @@ def test_a_name_loses_its_beginning_and_a_text_its_end_but_a_number_nothing():
 
 def test_a_failure_keeps_its_reason_in_a_narrow_window():
     study = run("random", 40)
-    failed = replace(next(t for t in study.trials if t.state is State.FAILED), reason="ValueError: it diverged")
+    number = next(trial.number for trial in study.trials if trial.state is State.FAILED)
+    renamed = [replace(e, reason="ValueError: it diverged") if isinstance(e, Failed) else e for e in study.events]
+    failed = Study(study.description, renamed).trials[number]
     for width in (40, 80, 120):
         text = " ".join(text_of(trials_table(study, [failed]), width).split())
         assert re.search("ValueError:.* it.* diverged", text)

@@ -6,8 +6,9 @@ import pytest
 from rich.console import Console
 
 from raybo import methods
-from raybo.journal import Description
-from raybo.record.events import Event, Kind
+from raybo.record.description import Description
+from raybo.record.events import KINDS, Kind
+from raybo.record.goals import Goals
 from raybo.reporting.tables import (
     best_view,
     config_line,
@@ -25,8 +26,10 @@ SPACE = Space({"lr": Float(1e-4, 1, log=True), "m": {"n": Integer(1, 9), "c": Ca
 
 
 def study_of(*events, mode="max"):
-    description = Description("[red]job", "[i]score", mode, SPACE.to_json(), "random", 3)
-    return Study(description, [Event(kind, trial, data, n) for n, (kind, trial, data) in enumerate(events, 1)])
+    description = Description("[red]job", Goals(("[i]score",), (mode,)), SPACE, "random", 3)
+    return Study(
+        description, [KINDS[kind].of(trial, data, number=n) for n, (kind, trial, data) in enumerate(events, 1)]
+    )
 
 
 def asked(number, **tags):
@@ -137,7 +140,7 @@ def test_a_parameter_that_is_not_open_in_a_configuration_is_not_shown():
     searcher.apply = lambda event: events.append(apply(event)) or events[-1]
     for _ in range(8):
         searcher.tell(searcher.ask(), 1.0)
-    study = Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), events)
+    study = Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), events)
     told = [dict(config_values(study, trial)) for trial in study.trials]
     assert {tuple(row) for row in told} == {("model", "model.svm.C", "z"), ("model", "model.knn.k", "z")}
     assert {row["model"] for row in told} == {"svm", "knn"}  # as exports, rules and `raybo enqueue` have it

@@ -11,8 +11,9 @@ import pytest
 
 import raybo
 from raybo.integrations.optuna_journal import END_TRIAL, optuna_exporter
-from raybo.journal import Description
-from raybo.record.events import Event, Kind, Origin, State
+from raybo.record.description import Description
+from raybo.record.events import KINDS, Failed, Kind, Origin, Planned, Pruned, Retried, State, Told
+from raybo.record.goals import Goals
 from raybo.reporting.run_figures import timeline
 from raybo.reporting.timeline import busy_share, pauses_of, spans
 from raybo.study.study import Study
@@ -24,15 +25,15 @@ def retried() -> Study:
     asked = searcher.propose(searcher.history)
     entries = [
         (asked, 0),
-        (Event(Kind.FAILED, 0, {"reason": "no", "attempt": 1}), 1),
-        (Event(Kind.RETRIED, 0, {"reason": "wanted again", "attempt": 2, "losses": 0}), 60),
-        (Event(Kind.TOLD, 0, {"value": 0.5, "attempt": 2}), 62),
+        (Failed(0, reason="no", attempt=1), 1),
+        (Retried(0, reason="wanted again", attempt=2, losses=0), 60),
+        (Told(0, value=0.5, attempt=2), 62),
     ]
     events = [
         replace(event, number=i, at=f"2026-01-01T00:{second // 60:02d}:{second % 60:02d}+00:00")
         for i, (event, second) in enumerate(entries, 1)
     ]
-    return Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), events)
+    return Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), events)
 
 
 def test_a_failed_trial_that_ran_again_has_both_its_spans():
@@ -54,19 +55,19 @@ def test_an_attempt_that_another_one_followed_was_lost():
 def test_workers_are_as_busy_as_they_were_while_the_study_ran():
     """It was planned long before its first trial, two of ten seconds each ran with a gap of ten, and one much later."""
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0)
-    events = [searcher.apply(Event(Kind.PLANNED, None, {"trials": 3}))]
+    events = [searcher.apply(Planned(trials=3))]
     seconds = [0]
     for number, begin in enumerate((100, 120, 500)):
         at = f"2026-01-01T00:{begin // 60:02d}:{begin % 60:02d}+00:00"
         events.append(searcher.apply(searcher.propose(searcher.history)))
         told = {"value": 0.5, "attempt": 1, "started": at, "seconds": 10.0, "host": "a"}
-        events.append(searcher.apply(Event(Kind.TOLD, number, told)))
+        events.append(searcher.apply(Told.of(number, told)))
         seconds += [begin, begin + 10]
     timed = [
         replace(event, at=f"2026-01-01T00:{second // 60:02d}:{second % 60:02d}+00:00")
         for event, second in zip(events, seconds, strict=True)
     ]
-    study = Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), timed)
+    study = Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), timed)
     assert pauses_of(study) == [(0.0, 100.0), (130.0, 500.0)]
     assert busy_share(study, spans(study)) == pytest.approx(30 / 40)
 
@@ -76,9 +77,9 @@ def test_a_trial_that_is_enqueued_has_its_span_from_when_it_begins():
     kinds = [(0, 0), (1, 0), (0, 50), (0, 55)]
     events = []
     for (number, second), kind in zip(kinds, (None, None, Kind.BEGUN, Kind.TOLD), strict=True):
-        made = searcher.known({"x": 0.5}, Origin.ENQUEUED) if kind is None else Event(kind, number, {"value": 0.5})
+        made = searcher.known({"x": 0.5}, Origin.ENQUEUED) if kind is None else KINDS[kind].of(number, {"value": 0.5})
         events.append(replace(searcher.apply(made), at=f"2026-01-01T00:00:{second:02d}+00:00"))
-    study = Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), events)
+    study = Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), events)
     assert [(span.trial, span.begin, span.end) for span in spans(study)] == [(0, 50.0, 55.0)]
     running = Study(study.description, events[:3])
     assert [(span.trial, span.begin, span.state) for span in spans(running)] == [(0, 50.0, State.PENDING)]
@@ -109,11 +110,11 @@ def on_hosts(*runs: tuple[str, int, int]) -> Study:
         if not is_end:
             event = searcher.propose(searcher.history)
         elif host:
-            event = Event(Kind.TOLD, number, {**data, "value": 0.5, "host": host})
+            event = Told.of(number, {**data, "value": 0.5, "host": host})
         else:
-            event = Event(Kind.PRUNED, number, {**data, "reason": "2nd of 2"})
+            event = Pruned.of(number, {**data, "reason": "2nd of 2"})
         events.append(replace(searcher.apply(event), at=f"2026-01-01T00:00:{second:02d}+00:00"))
-    return Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), events)
+    return Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), events)
 
 
 def test_a_trial_that_was_pruned_ran_on_a_worker_that_is_known():

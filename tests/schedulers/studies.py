@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from raybo.record.events import Event, Kind
+from raybo.record.events import KINDS, Asked, Kind, Reported
 from raybo.record.goals import Goals
 from raybo.record.history import History
 from raybo.space import Float, Space
@@ -18,20 +18,20 @@ def empty(steps, sign=1.0):
 def ask(history, x=(0.5, 0.5)):
     """One more trial; its number."""
     number = len(history)
-    history.apply(Event(Kind.ASKED, number, {"x": list(map(float, x)), "tags": {}}))
+    history.apply(Asked(number, x=list(map(float, x)), tags={}))
     return number
 
 
 def report(history, trial, value, step):
     """What a trial came to at a step, in the user's sign."""
-    history.apply(Event(Kind.REPORTED, trial, {"attempt": 1, "step": step, "value": float(value)}))
+    history.apply(Reported(trial, attempt=1, step=step, value=float(value)))
 
 
 def end(history, trial, kind=Kind.TOLD, **data):
     """The end of a trial, or its pause; finished with its last report unless told otherwise."""
     if kind is Kind.TOLD and not data:
         data = {"value": history.value_of(history.records[trial].reports[-1][1])}
-    history.apply(Event(kind, trial, data))
+    history.apply(KINDS[kind].of(trial, data))
 
 
 def follow(history, trial, scheduler, action, step):

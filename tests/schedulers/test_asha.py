@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from raybo.record.events import Event, Kind, State, planned
+from raybo.record.events import Kind, Planned, Resumed, State
 from raybo.schedulers import make
 from raybo.schedulers.verdict import ordinal
 from raybo.searcher import Searcher
@@ -95,7 +95,7 @@ def test_promote_is_algorithm_2(seed, workers):
                 started += 1
             else:
                 promoted[k - 1].add(expected)
-                history.apply(Event(Kind.RESUMED, expected, {"step": RUNGS[k - 1], "attempt": 1}))
+                history.apply(Resumed(expected, step=RUNGS[k - 1], attempt=1))
                 running.append((expected, k))
         trial, k = running.pop(int(rng.integers(len(running))))
         report(history, trial, values[trial, k], RUNGS[k])
@@ -163,13 +163,13 @@ def test_who_has_come_further_goes_on_first():
     for values in ([0.5, 0.5], [0.3, 0.3], [0.9], [0.1]):  # the first is in the top at rung 2, the third at rung 1
         end(history, curve(history, values), Kind.PAUSED, step=len(values))
     assert rule.next_promoted(history) == 0
-    history.apply(Event(Kind.RESUMED, 0, {"step": 2, "attempt": 2}))
+    history.apply(Resumed(0, step=2, attempt=2))
     assert rule.next_promoted(history) == 2
 
 
 def test_a_trial_that_was_stopped_is_made_up_for_before_another_goes_on_for_a_result():
     rule, history = make("asha", {"variant": "promote"}, 64), empty(64)
-    history.apply(planned(2))
+    history.apply(Planned(trials=2))
     end(history, curve(history, [0.3]), Kind.PAUSED, step=1)
     end(history, ask(history), Kind.STOPPED)
     assert rule.next_promoted(history) is None
@@ -179,7 +179,7 @@ def test_a_trial_that_was_stopped_is_made_up_for_before_another_goes_on_for_a_re
 
 def test_nobody_goes_on_for_a_result_while_another_may_bring_one():
     rule, history = make("asha", {"variant": "promote"}, 64), empty(64)
-    history.apply(planned(3))
+    history.apply(Planned(trials=3))
     for value in (0.1, 0.3):
         end(history, curve(history, [value]), Kind.PAUSED, step=1)
     assert rule.next_promoted(history) is None  # a third trial is to come
@@ -189,7 +189,7 @@ def test_nobody_goes_on_for_a_result_while_another_may_bring_one():
     assert rule.decide(history, running, 1).pause
     end(history, running, Kind.PAUSED, step=1)
     assert rule.next_promoted(history) == 1
-    history.apply(Event(Kind.RESUMED, 1, {"step": 1, "attempt": 2}))
+    history.apply(Resumed(1, step=1, attempt=2))
     report(history, 1, 0.3, 4)
     assert rule.decide(history, 1, 4).action == "go"
     end(history, 1)

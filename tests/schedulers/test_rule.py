@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 import raybo
-from raybo.journal import Description
-from raybo.record.events import Event, Kind, Origin, State
+from raybo.record.description import Description
+from raybo.record.events import KINDS, Kind, Origin, Reported, State
+from raybo.record.goals import Goals
 from raybo.study.replay import replay_verdicts
 from raybo.study.study import Study
 
@@ -131,10 +132,10 @@ def test_a_replay_judges_none_either():
         config = {"x": 0.5}
         asked = searcher.known(config, origin, {"confirms": 0}) if origin else searcher.propose(searcher.history)
         add(asked)
-        add(Event(Kind.REPORTED, number, {"step": 1, "value": 0.5 - number, "attempt": 1}))
+        add(Reported(number, step=1, value=0.5 - number, attempt=1))
         end = {"value": 0.5} if number == 0 else {**numbers, "seen": len(events)}  # as releases before this did
-        add(Event(Kind.PRUNED if number else Kind.TOLD, number, end))
+        add(KINDS[Kind.PRUNED if number else Kind.TOLD].of(number, end))
     description = Description(
-        "job", "value", "max", searcher.space.to_json(), "random", 0, steps=2, scheduler="asha", generation=2
+        "job", Goals(("value",), ("max",)), searcher.space, "random", 0, steps=2, scheduler="asha", generation=2
     )
     assert [again.trial for again in replay_verdicts(Study(description, events))] == [0]

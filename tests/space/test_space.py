@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import raybo
 from raybo.common.errors import SpaceError
 from raybo.space import Categorical, Float, Integer, Opaque, Space
 
@@ -196,7 +197,9 @@ BAD_SPACES = [
     ({"c": Categorical(None)}, "c: choices must be a list, got None"),
     ({"c": Categorical(["a", "b", "a"])}, "c: each choice may be given once, got 'a' twice"),
     ({"m": {"lr": Float(1, 0)}}, "m.lr: low must be below high"),
-    ({"lr": 0.1}, "lr: a parameter must be Float, Integer, Categorical or Ordinal, got 0.1"),
+    ({"lr": b"x"}, "lr: a parameter must be Float, Integer, Categorical or Ordinal, got b'x'"),
+    ({"lr": [1, 2]}, "lr: a parameter must be Float, Integer, Categorical or Ordinal, got [1, 2]; use Categorical"),
+    ({"lr": 0.1}, "a space needs at least one parameter, got none"),
     ({"lr": (0, 1)}, "lr: a parameter must be"),
     ({1: Float(0, 1)}, "a parameter's name must be a non-empty string, got 1"),
     ({"": Float(0, 1)}, "a parameter's name must be a non-empty string, got ''"),
@@ -260,3 +263,16 @@ def test_order_of_parameters_matters_for_equality():
     assert Space(a) != Space(b)
     assert Space({"m": a}) != Space({"m": b})
     assert Space(a) == Space(dict(a))
+
+
+def test_plain_values_are_constants():
+    space = Space({"rate": Float(0, 1), "verbose": 0, "model": {"kind": "svm", "depth": Integer(1, 3), "seed": None}})
+    assert space.names == ["rate", "model.depth"]
+    config = {"rate": 0.5, "verbose": 0, "model": {"kind": "svm", "depth": 2, "seed": None}}
+    assert space.accept(config) == config
+    assert space.decode(space.encode([config])) == [config]
+    assert Space.from_json(space.to_json()) == space
+    with pytest.raises(SpaceError, match="verbose: it is always 0 in this space, got 1"):
+        space.accept({**config, "verbose": 1})
+    trial = raybo.Searcher(space, "random", seed=0).ask()
+    assert trial.config["model"]["kind"] == "svm"

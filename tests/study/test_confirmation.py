@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from raybo.common.errors import MethodError, TrialError
-from raybo.record.events import Event, Kind, Origin
+from raybo.record.events import Origin, Stopped, Told
 from raybo.searcher import Searcher
 from raybo.space import Float
 from raybo.study.confirmation import Confirm, again, confirmed, most_promising, still_to_run
@@ -37,7 +37,7 @@ def run_again(searcher, number, value=None):
     if value is None:
         searcher.fail(asked.trial, "unlucky")
     else:
-        searcher.apply(Event(Kind.TOLD, asked.trial, {"value": value}))
+        searcher.apply(Told(asked.trial, value=value))
 
 
 @pytest.mark.parametrize("given", ["5x3", "5X3", " 5 x 3 ", (5, 3), [5, 3], Confirm(5, 3)])
@@ -83,7 +83,7 @@ def test_a_run_that_the_user_stopped_is_made_up_for():
     first = still_to_run(confirm, searcher.trials, searcher.history)
     asked = searcher.apply(searcher.known(searcher.trials[first[0]].config, Origin.CONFIRMED, {"confirms": first[0]}))
     assert still_to_run(confirm, searcher.trials, searcher.history) == first[1:]
-    searcher.apply(Event(Kind.STOPPED, asked.trial, {"reason": "by the user"}))
+    searcher.apply(Stopped(asked.trial, reason="by the user"))
     assert still_to_run(confirm, searcher.trials, searcher.history) == first
     assert confirmed(searcher.trials, searcher.history, searcher.ledger.goal) == []
 

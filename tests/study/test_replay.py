@@ -8,8 +8,9 @@ import pytest
 
 import raybo
 from raybo import methods
-from raybo.journal import Description
-from raybo.record.events import Event, Kind
+from raybo.record.description import Description
+from raybo.record.events import Event, Kind, Retried
+from raybo.record.goals import Goals
 from raybo.study.replay import replay
 from raybo.study.study import Study
 
@@ -35,15 +36,13 @@ def recorded(method: str) -> Study:
             trial = trials.pop(0)
             searcher.tell(trial, trial.config["x"] + 0.1 * trial.config["n"], **told)
         if i == 5:
-            searcher.apply(Event(Kind.RETRIED, failed.number, {"reason": "wanted again", "attempt": 2}))
+            searcher.apply(Retried(failed.number, reason="wanted again", attempt=2))
         if i == 8:
             searcher.tell(failed.number, 0.7, **told)
         trials.append(searcher.ask())
     description = Description(
-        "job", "value", "max", SPACE.to_json(), method, 3,
-        context=None if searcher.context is None else searcher.context.to_json(),
-        generation=searcher.history.generation,
-    )  # fmt: skip
+        "job", searcher.goals, SPACE, method, 3, context=searcher.context, generation=searcher.history.generation
+    )
     return Study(description, events)
 
 
@@ -61,7 +60,7 @@ def test_a_proposal_that_was_tampered_with_is_found():
     asked = [i for i, event in enumerate(study.events) if event.kind is Kind.ASKED]
     for position, key, value in ((asked[5], "x", [0.5, 0.1, 0.25]), (asked[9], "tags", {"t": 1})):
         event = study.events[position]
-        study.events[position] = replace(event, data={**event.data, key: value})
+        study.events[position] = replace(event, **{key: value})
     differing = {trial.trial: trial.differs for trial in replay(study) if trial.differs}
     assert differing[5] == ("x",)
     assert "tags" in differing[9]
@@ -74,7 +73,7 @@ def test_rounding_is_told_from_a_difference():
     for position, factor in ((asked[5], 1 + 1e-11), (asked[9], 1 + 1e-4)):
         event = study.events[position]
         tags = {key: value * factor if isinstance(value, float) else value for key, value in event.data["tags"].items()}
-        study.events[position] = replace(event, data={**event.data, "tags": tags})
+        study.events[position] = replace(event, tags=tags)
     differing = {trial.trial: trial.is_rounding for trial in replay(study) if trial.differs}
     assert (differing[5], differing[9]) == (True, False)
 
@@ -86,5 +85,5 @@ def test_what_a_user_named_is_not_proposed_again():
     searcher.apply = lambda event: events.append(apply(event)) or events[-1]  # type: ignore[method-assign,func-returns-value]
     searcher.add({"x": 0.5, "n": 2, "c": "a"}, 1.0)
     searcher.ask()
-    study = Study(Description("job", "value", "max", SPACE.to_json(), "random", 0), events)
+    study = Study(Description("job", Goals(("value",), ("max",)), SPACE, "random", 0), events)
     assert [trial.trial for trial in replay(study)] == [1]

@@ -11,8 +11,10 @@ import pytest
 
 import raybo
 from raybo.common.errors import JournalError, MissingExtra, TrialError, install_command
-from raybo.journal import Description, Journal
-from raybo.record.events import Event, Kind, State
+from raybo.journal import Journal
+from raybo.record.description import Description
+from raybo.record.events import KINDS, Asked, Failed, Planned, Retried, State, Stopped, Told
+from raybo.record.goals import Goals
 from raybo.space import Categorical, Float, Integer, Space
 from raybo.study.study import Study, load
 
@@ -20,29 +22,29 @@ SPACE = Space({"lr": Float(1e-3, 1, log=True), "m": {"n": Integer(1, 9), "c": Ca
 
 
 def description(mode="max", space=SPACE):
-    return Description("job", "accuracy", mode, space.to_json(), "random", 3)
+    return Description("job", Goals(("accuracy",), (mode,)), space, "random", 3)
 
 
 def events():
     def asked(number, values):
-        return Event(Kind.ASKED, number, {"x": [0.5] * 3, "values": values, "tags": {"t": number}, "seen": 0})
+        return Asked(number, x=[0.5] * 3, values=values, tags={"t": number}, seen=0)
 
     listed = [
-        Event(Kind.PLANNED, None, {"trials": 9}),
+        Planned(trials=9),
         asked(0, [0.1, 3, 0]),
         asked(1, [0.2, 4, 1]),
         asked(2, [0.3, 5, 0]),
         asked(3, [0.4, 6, 1]),
         asked(4, [0.5, 7, 1]),
         asked(5, [0.6, 8, 1]),
-        Event(Kind.TOLD, 2, {"value": 0.75, "seconds": 1.5, "attempt": 1, "host": "h", "metrics": {"f1": 0.5}}),
-        Event(Kind.TOLD, 0, {"value": 0.75, "seconds": 2.5, "attempt": 1}),
-        Event(Kind.FAILED, 1, {"reason": "ValueError: no", "traceback": "...", "attempt": 1}),
-        Event(Kind.RETRIED, 3, {"reason": "its worker died", "attempt": 2}),
-        Event(Kind.FAILED, 3, {"reason": "its worker died", "kind": "lost", "attempt": 2}),
-        Event(Kind.STOPPED, 4, {"reason": "stopped by the user", "attempt": 1}),
+        Told(2, value=0.75, seconds=1.5, attempt=1, host="h", metrics={"f1": 0.5}),
+        Told(0, value=0.75, seconds=2.5, attempt=1),
+        Failed(1, reason="ValueError: no", traceback="...", attempt=1),
+        Retried(3, reason="its worker died", attempt=2),
+        Failed(3, reason="its worker died", cause="lost", attempt=2),
+        Stopped(4, reason="stopped by the user", attempt=1),
     ]
-    return [Event(e.kind, e.trial, e.data, number) for number, e in enumerate(listed, 1)]
+    return [KINDS[e.kind].of(e.trial, e.data, number=number) for number, e in enumerate(listed, 1)]
 
 
 @pytest.fixture
@@ -73,7 +75,7 @@ def test_trials_come_in_the_order_of_asking_with_what_became_of_them(study):
 def test_the_best_is_the_earliest_of_equals(study):
     assert study.best.number == 0
     assert "2 of 9 trials finished, best accuracy 0.75 (trial 0)" in repr(study)
-    worse = Study(description("min"), [*events(), Event(Kind.TOLD, 5, {"value": -1.0}, 14)])
+    worse = Study(description("min"), [*events(), Told(5, value=-1.0, number=14)])
     assert worse.best.number == 5
 
 
@@ -117,7 +119,7 @@ def test_a_row_a_trial_and_a_column_a_parameter(study):
 def test_further_metrics_never_take_the_place_of_another_column_and_lists_are_json():
     asked = {"x": [0.5, 0.5, 0.5], "values": [0.1, 3, 0], "tags": {}, "seen": 0}
     metrics = {"value": 3, "curve": [1, 2.5], "lr": "words"}
-    told = [Event(Kind.ASKED, 0, asked, 1), Event(Kind.TOLD, 0, {"value": 0.5, "metrics": metrics}, 2)]
+    told = [Asked.of(0, asked, number=1), Told(0, value=0.5, metrics=metrics, number=2)]
     row = Study(description(), told).to_dataframe().iloc[0]
     assert (row["value"], row["metric.value"], row["curve"], row["metric.lr"]) == (0.5, 3, "[1, 2.5]", "words")
 
@@ -125,7 +127,7 @@ def test_further_metrics_never_take_the_place_of_another_column_and_lists_are_js
 def test_parameters_never_take_the_place_of_another_column():
     space = Space({"value": Integer(0, 9), "state": Integer(0, 9), "a": {"b": Integer(0, 9)}, "seconds": Integer(0, 9)})
     data = {"x": [0.5] * 4, "values": [1, 2, 3, 4], "tags": {}}
-    told = [Event(Kind.ASKED, 0, data, 1), Event(Kind.TOLD, 0, {"value": 0.5}, 2)]
+    told = [Asked.of(0, data, number=1), Told(0, value=0.5, number=2)]
     frame = Study(description(space=space), told).to_dataframe()
     row = frame.iloc[0]
     assert row["value"] == 0.5
@@ -154,7 +156,7 @@ def kept_in(tmp_path, *places):
     """A study of six trials that was told of these places, one after another."""
     told = events()
     for place in places:
-        told.append(Event(Kind.PLANNED, None, {"trials": 9, "artifacts": place}, len(told) + 1))
+        told.append(Planned(trials=9, artifacts=place, number=len(told) + 1))
     tmp_path.mkdir(exist_ok=True)
     path = tmp_path / "s.db"
     with contextlib.closing(Journal(path)) as opened:

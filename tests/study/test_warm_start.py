@@ -11,21 +11,21 @@ import pytest
 
 import raybo
 from raybo.common.errors import JournalError, SpaceError, TrialError
-from raybo.journal import Description, Journal
-from raybo.record.events import Event, Kind, State
+from raybo.journal import Journal
+from raybo.record.description import Description
+from raybo.record.events import KINDS, Begun, Kind, State, Stopped
 from raybo.record.goals import Goals
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space
 from raybo.study import warm_start
-from raybo.study.study import Study, load, searcher_of
+from raybo.study.study import Study, load
 
 GOALS = Goals.of(metric="score")
 SPACE = Space({"x": raybo.Float(0, 1), "m": {"n": raybo.Integer(1, 9), "c": raybo.Categorical(["a", None])}})
 
 
-def describe(space=SPACE, **changes):
-    said = {"objective": "job", "metric": "score", "mode": "max", "method": "random", "seed": 3, **changes}
-    return Description(space=space.to_json(), **said)
+def describe(space=SPACE, goals=GOALS, **changes):
+    return Description("job", goals, space, "random", 3, **changes)
 
 
 def config(x=0.5, n=3, c="a"):
@@ -44,15 +44,14 @@ def other_study(space=SPACE, configs=(), description=None):
         events.append(replay.apply(replay.known(trial.config)))
         data = {"value": trial.value} if trial.value is not None else {"reason": "no"}
         kind = Kind.TOLD if trial.value is not None else Kind.FAILED
-        events.append(replay.apply(Event(kind, trial.number, data)))
+        events.append(replay.apply(KINDS[kind].of(trial.number, data)))
     return Study(describe(space) if description is None else description, events)
 
 
 def enter(path, description, known):
     """How many trials that added to the journal."""
-    study = Study(description, [])
     with contextlib.closing(Journal(path, description)) as journal:
-        events = warm_start.enter(journal, searcher_of(description, study.space, study.context), known)
+        events = warm_start.enter(journal, Searcher.of(description), known)
     return warm_start.count_added(events) + sum("enqueued" in str(event.data.get("tags")) for event in events)
 
 
@@ -93,7 +92,7 @@ def test_what_is_named_twice_enters_twice_and_once_more_never(path):
 
 
 def test_so_do_results_of_several_numbers(tmp_path):
-    described = describe(metrics={"score": "max", "cost": "min"}, constraints={"memory": "<= 3"})
+    described = describe(goals=Goals.of({"score": "max", "cost": "min"}, {"memory": "<= 3"}))
     path, numbers = tmp_path / "two.db", {"score": 1.0, "cost": 2.0, "memory": 1}
     results = [numbers, {**numbers, "cost": 2.5}, {**numbers, "memory": 4}, {**numbers, "more": 1.0}, numbers]
     known = warm_start.known_of([(config(0.5), result) for result in results], SPACE, described.goals)
@@ -163,13 +162,13 @@ def test_what_cannot_be_taken_is_refused_with_the_reason(tmp_path):
 
 def test_contexts_come_along_where_they_are_declared(tmp_path):
     context = Space({"load": raybo.Float(0, 1)})
-    description = describe(context=context.to_json())
+    description = describe(context=context)
     path = tmp_path / "c.db"
     known = [warm_start.Known(config(), 1.0, {"load": 0.25}), warm_start.Known(config(0.7), 2.0)]
     enter(path, description, known)
     assert [trial.context for trial in load(path).trials] == [{"load": 0.25}, None]
     assert [entry.context for entry in warm_start.known_from(path, GOALS, SPACE)] == [{"load": 0.25}, None]
-    elsewhere = describe(context=Space({"wind": raybo.Float(0, 1)}).to_json())
+    elsewhere = describe(context=Space({"wind": raybo.Float(0, 1)}))
     with pytest.raises(TrialError, match=r"^c\.db, trial 0: 'load' is not a declared context; the study declares wind"):
         enter(tmp_path / "w.db", elsewhere, warm_start.known_from(path, GOALS, SPACE))
     plain = tmp_path / "p.db"
@@ -242,7 +241,7 @@ def test_an_enqueued_trial_is_run_again_only_where_it_had_begun(ray_session, tmp
     assert [(e.trial, e.data["attempt"]) for e in whole.events if e.kind is Kind.BEGUN] == [(0, 1), (1, 1), (2, 1)]
     asked = [event for event in whole.events if event.kind is Kind.ASKED]
     reported = next(event for event in whole.events if event.report is not None)
-    events = [*asked, Event(Kind.BEGUN, 0, {"attempt": 1}), reported, Event(Kind.BEGUN, 1, {"attempt": 1})]
+    events = [*asked, Begun(0, attempt=1), reported, Begun(1, attempt=1)]
     with contextlib.closing(Journal(path, whole.description)) as journal:  # as a command that was killed leaves it
         journal.append([replace(event, number=n) for n, event in enumerate(events, 1)])
     saved = tmp_path / "killed.trials" / "0" / "checkpoints" / "1-1"
@@ -306,9 +305,9 @@ def test_what_was_stopped_may_be_enqueued_again(path):
     assert enter(path, describe(), warm_start.known_of([config(0.1)], SPACE)) == 1
     with contextlib.closing(Journal(path)) as journal:
         journal.begin(journal.description)
-        journal.append([Event(Kind.STOPPED, 0, {"reason": "stopped by the user", "attempt": 1}, 2)])
+        journal.append([Stopped(0, reason="stopped by the user", attempt=1, number=2)])
     study = load(path)
-    searcher = searcher_of(study.description, study.space, study.context)
+    searcher = Searcher.of(study.description)
     for event in study.events:
         searcher.apply(event)
     assert warm_start.wanted(searcher, SPACE.pack(config(0.1))) is not None  # of a study that runs
@@ -352,7 +351,7 @@ def study_of(space, configs, path=None):
     searcher.apply = lambda event: events.append(apply(event)) or events[-1]
     for i, config in enumerate(configs):
         searcher.add(config, float(i))
-    description = Description("job", "value", "max", searcher.space.to_json(), "random", 0)
+    description = Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0)
     return Study(description, events)
 
 
@@ -375,13 +374,13 @@ def test_a_default_is_for_those_results_alone_that_have_no_value_there():
 
 
 def test_what_was_enqueued_before_is_not_wanted_once_more(path):
-    searcher = searcher_of(describe(), SPACE, None)
+    searcher = Searcher.of(describe())
     row = SPACE.pack(config())
     asked = warm_start.wanted(searcher, row)
     searcher.apply(asked)
     assert warm_start.wanted(searcher, row) is None
     assert warm_start.wanted(searcher, SPACE.pack(config(0.6))) is not None
-    searcher.apply(Event(Kind.STOPPED, asked.trial, {"reason": "by the user"}))
+    searcher.apply(Stopped(asked.trial, reason="by the user"))
     assert warm_start.wanted(searcher, row) is not None
     with pytest.raises(SpaceError, match="is not a configuration of the space; give every parameter that is open"):
         warm_start.wanted(searcher, row[:-1])

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raybo.surrogate.blocks import BLOCK
-from raybo.surrogate.kernels import KERNELS, SHORT, Kernel, curvature, profile, profile_and_slope
+from raybo.surrogate.kernels import KERNELS, SHORT, StationaryKernel, curvature, profile, profile_and_slope
 from tests.surrogate.conftest import CATEGORIES, STEP, naive_kernel
 
 
@@ -25,7 +25,7 @@ def test_published_values_at_distances_of_a_half_one_and_two(name, expected):
 
 @pytest.mark.parametrize(("name", "expected"), [("matern52", 0.3172833640), ("rbf", 0.3678794412)])
 def test_published_value_with_a_lengthscale_an_axis(name, expected):
-    kernel = Kernel(name, np.array([0.3, 0.6]), 1.0, (False, False))
+    kernel = StationaryKernel(name, np.array([0.3, 0.6]), 1.0, (False, False))
     assert kernel.matrix(np.array([[0.2, 0.7]]), np.array([[0.5, 0.1]]))[0, 0] == pytest.approx(expected, rel=1e-9)
 
 
@@ -43,7 +43,7 @@ def test_the_limits_at_no_and_at_great_distance(kernel):
     value, slope = profile_and_slope(kernel, np.array([0.0, 1e8]))
     assert value[0] == 1.0
     assert value[1] == 0.0
-    assert -slope[0] == -Kernel(kernel, np.ones(1), 1.0, (False,)).slope_at_zero
+    assert -slope[0] == -StationaryKernel(kernel, np.ones(1), 1.0, (False,)).slope_at_zero
     assert np.isfinite(curvature(kernel, np.zeros(1))).all()
 
 
@@ -53,7 +53,7 @@ def test_the_matrix_is_that_of_the_naive_loop(kernel):
     A[:, 1], B[:, 1] = rng.choice(CATEGORIES, 7), rng.choice(CATEGORIES, 5)
     flags, lengthscale = (False, True, False), np.array([0.4, 0.9, 0.2])
     expected = [[1.7 * naive_kernel(kernel, a, b, lengthscale, flags) for b in B] for a in A]
-    k = Kernel(kernel, lengthscale, 1.7, flags)
+    k = StationaryKernel(kernel, lengthscale, 1.7, flags)
     np.testing.assert_allclose(k.matrix(A, B), expected, rtol=1e-12)
     np.testing.assert_allclose(k.matrix_and_slope(A, B)[0], expected, rtol=1e-12)
 
@@ -61,7 +61,7 @@ def test_the_matrix_is_that_of_the_naive_loop(kernel):
 def test_blocks_change_nothing(kernel):
     rng = np.random.default_rng(1)
     A, B = rng.random((3 * BLOCK // 1_000, 2)), rng.random((1_000, 2))
-    k = Kernel(kernel, np.array([0.4, 0.9]), 1.7, (False, False))
+    k = StationaryKernel(kernel, np.array([0.4, 0.9]), 1.7, (False, False))
     np.testing.assert_allclose(k.matrix(A, B), k.matrix_and_slope(A, B)[0], rtol=1e-12)
 
 
@@ -70,7 +70,7 @@ def test_blocks_change_nothing(kernel):
 def test_distances_of_near_points_are_right_at_every_lengthscale(lengthscale, x, apart):
     """To 1e-9 where the expanded square is used, and to rounding where the length-scale is too short for it."""
     a, b = np.array([[x, 0.3]]), np.array([[x + apart, 0.3]])
-    q = Kernel("rbf", np.array([lengthscale, 0.5]), 1.0, (False, False)).squared_distances(a, b)[0, 0]
+    q = StationaryKernel("rbf", np.array([lengthscale, 0.5]), 1.0, (False, False)).squared_distances(a, b)[0, 0]
     assert q == pytest.approx(((b[0, 0] - a[0, 0]) / lengthscale) ** 2, rel=1e-12, abs=1e-9)
     if lengthscale < SHORT:
         assert q == pytest.approx(((b[0, 0] - a[0, 0]) / lengthscale) ** 2, rel=1e-12, abs=1e-14)
@@ -81,8 +81,8 @@ def test_equality_on_a_categorical_axis_is_a_one_hot_code_with_one_lengthscale(n
     lengthscale = 0.7
     X = CATEGORIES[:, None]
     code = np.sqrt(0.5) * np.eye(3)
-    ours = Kernel(name, np.array([lengthscale]), 1.0, (True,)).matrix(X, X)
-    coded = Kernel(name, np.full(3, lengthscale), 1.0, (False,) * 3).matrix(code, code)
+    ours = StationaryKernel(name, np.array([lengthscale]), 1.0, (True,)).matrix(X, X)
+    coded = StationaryKernel(name, np.full(3, lengthscale), 1.0, (False,) * 3).matrix(code, code)
     np.testing.assert_allclose(ours, coded, rtol=1e-12)
     assert np.linalg.eigvalsh(ours).min() > 0.0
 
@@ -91,7 +91,7 @@ def test_contract_is_the_gradient_of_a_weighted_sum_and_nothing_along_categories
     rng = np.random.default_rng(2)
     A, B, c = rng.random((4, 3)), rng.random((6, 3)), rng.standard_normal(6)
     A[:, 1], B[:, 1] = rng.choice(CATEGORIES, 4), rng.choice(CATEGORIES, 6)
-    k = Kernel(kernel, np.array([0.4, 0.9, 0.2]), 1.7, (False, True, False))
+    k = StationaryKernel(kernel, np.array([0.4, 0.9, 0.2]), 1.7, (False, True, False))
     gradient = k.contract(A, B, k.matrix_and_slope(A, B)[1] * c)
     for j in (0, 2):
         shift = STEP * np.eye(3)[j]

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from raybo.surrogate import GP, Hyperparameter, Likelihood, Observations, uhe_model
-from raybo.surrogate.likelihood import packed_places
+from raybo.surrogate.pairs import Places
 from tests.surrogate.conftest import PAPER, STEP, flat, model, naive_log_marginal, naive_matrix
 
 THETA = np.log([0.4, 0.9, 0.7, 1.3, 0.01])
@@ -147,7 +147,7 @@ def test_evaluations_do_not_depend_on_those_before(mixed):
 
 @pytest.mark.parametrize("n", [1, 2, 5, 6])
 def test_the_packed_triangle_holds_each_pair_once(n):
-    rows, columns, diagonal = packed_places(n)
-    assert sorted(zip(rows, columns, strict=True)) == [(i, j) for i in range(n) for j in range(i + 1)]
-    np.testing.assert_array_equal(rows[diagonal], np.arange(n))
-    np.testing.assert_array_equal(columns[diagonal], np.arange(n))
+    places = Places.of(n)
+    assert sorted(zip(places.rows, places.columns, strict=True)) == [(i, j) for i in range(n) for j in range(i + 1)]
+    np.testing.assert_array_equal(places.rows[places.diagonal], np.arange(n))
+    np.testing.assert_array_equal(places.columns[places.diagonal], np.arange(n))

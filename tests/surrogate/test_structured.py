@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from raybo.surrogate import (
-    GP,
-    Observations,
-    Structure,
-    StructuredGP,
-    StructuredLikelihood,
-    fit_structured,
-    standard_model,
-)
+from raybo.surrogate import GP, Hyperparameter, Likelihood, Observations, most_likely, standard_model, structured_model
 from raybo.surrogate.warping import warped, warped_in_logs, warped_slope
 
 STEP = 6e-6
 CATEGORICAL = (False, False, True, False)
 ALL = [
-    dict(zip(("is_warped", "is_sum", "has_trend", "has_mean"), on, strict=True))
-    for on in itertools.product([False, True], repeat=4)
+    {"is_warped": is_warped, "is_sum": is_sum, "has_trend": has_trend, "mean": mean}
+    for is_warped, is_sum, has_trend, mean in itertools.product(*[[False, True]] * 3, ["zero", "constant"])
 ]
-NONE = np.empty((0, 4))
 
 
 def data(n=14, seed=0, added=False):
@@ -40,8 +32,12 @@ def data(n=14, seed=0, added=False):
     return Observations.of(X, rng.standard_normal(n), CATEGORICAL, uncertain if added else None)
 
 
-def thetas(structure, seed=1):
-    return structure.start + 0.3 * np.random.default_rng(seed).standard_normal(len(structure.start))
+def thetas(model, seed=1):
+    return model.start(4) + 0.3 * np.random.default_rng(seed).standard_normal(model.size(4))
+
+
+def fitted(observations, model):
+    return most_likely(Likelihood(observations, model), [model.start(observations.X.shape[1])])
 
 
 def matern(q):
@@ -49,8 +45,9 @@ def matern(q):
     return (1.0 + s + 5.0 * q / 3.0) * math.exp(-s)
 
 
-def brute(structure, theta, x, z):
+def brute(model, theta, x, z):
     """k(x, z) as the module's docstring writes it."""
+    structure = model.structure
     d, theta = 4, list(np.exp(theta))
     lengths, rest = theta[:d], theta[d:]
     s = rest.pop(0)
@@ -68,32 +65,32 @@ def brute(structure, theta, x, z):
 
 @pytest.mark.parametrize("parts", ALL)
 def test_the_kernel_is_the_formula(parts):
-    structure = Structure.of(CATEGORICAL, **parts)
-    theta, X = thetas(structure), data().X
-    kernel = structure.kernel(theta)
+    model = structured_model(CATEGORICAL, **parts)
+    theta, X = thetas(model), data().X
+    kernel = model.kernel_at(theta, CATEGORICAL)
     W = kernel.inner(X)
-    expected = [[brute(structure, theta, x, z) for z in X] for x in X]
+    expected = [[brute(model, theta, x, z) for z in X] for x in X]
     np.testing.assert_allclose(kernel.matrix(W, W), expected, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(kernel.matrix_and_slopes(W, W)[0], expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(kernel.matrix_and_gradients(W, W)[0], expected, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(kernel.diagonal(W), np.diagonal(expected), rtol=1e-9)
 
 
 @pytest.mark.parametrize("parts", ALL)
 def test_posterior_and_likelihood_are_those_of_the_single_values(parts):
     """Brute force on all values, repeats one by one, with the generalised least squares mean where there is one."""
-    structure = Structure.of(CATEGORICAL, **parts)
-    theta, rng = thetas(structure), np.random.default_rng(2)
+    model = structured_model(CATEGORICAL, **parts)
+    theta, rng = thetas(model), np.random.default_rng(2)
     X = data().X
     X, y = np.vstack([X, X[:2]]), rng.standard_normal(len(X) + 2)
-    K = np.array([[brute(structure, theta, x, z) for z in X] for x in X])
+    K = np.array([[brute(model, theta, x, z) for z in X] for x in X])
     A = K + np.exp(theta[-1]) * np.eye(len(X))
     one = np.ones(len(X))
-    mean = one @ np.linalg.solve(A, y) / (one @ np.linalg.solve(A, one)) if structure.has_mean else 0.0
+    mean = one @ np.linalg.solve(A, y) / (one @ np.linalg.solve(A, one)) if model.mean == "constant" else 0.0
     observations = Observations.of(X, y, CATEGORICAL)
-    gp = StructuredGP.of(observations, structure, theta, NONE)
+    gp = GP.of(observations, model, theta)
     new = data(seed=3).X[:5]
-    k = np.array([[brute(structure, theta, x, z) for z in X] for x in new])
-    own = np.array([brute(structure, theta, x, x) for x in new])
+    k = np.array([[brute(model, theta, x, z) for z in X] for x in new])
+    own = np.array([brute(model, theta, x, x) for x in new])
     found_mean, found_var = gp.posterior(new)
     np.testing.assert_allclose(found_mean, mean + k @ np.linalg.solve(A, y - mean), rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(found_var, own - np.einsum("mn,nm->m", k, np.linalg.solve(A, k.T)), rtol=1e-5, atol=1e-6)
@@ -102,17 +99,17 @@ def test_posterior_and_likelihood_are_those_of_the_single_values(parts):
     np.testing.assert_allclose(np.diagonal(joint), found_var, rtol=1e-6, atol=1e-8)
     r = y - mean
     expected = -0.5 * (r @ np.linalg.solve(A, r) + np.linalg.slogdet(A)[1] + len(y) * math.log(2 * math.pi))
-    likelihood = StructuredLikelihood(observations, structure)
+    likelihood = Likelihood(observations, model)
     assert likelihood.log_marginal(theta)[0] == pytest.approx(expected, rel=1e-7)
 
 
 @pytest.mark.parametrize("added", [False, True])
 @pytest.mark.parametrize("parts", ALL)
 def test_the_likelihoods_gradient(parts, added):
-    structure, observations = Structure.of(CATEGORICAL, **parts), data(added=added)
+    model, observations = structured_model(CATEGORICAL, **parts), data(added=added)
     assert (observations.added is not None) == added
     assert observations.counts.max() == 2.0
-    theta, likelihood = thetas(structure), StructuredLikelihood(observations, structure)
+    theta, likelihood = thetas(model), Likelihood(observations, model)
     _, gradient = likelihood.log_posterior(theta)
     steps = STEP * np.eye(len(theta))
     differences = [
@@ -124,8 +121,8 @@ def test_the_likelihoods_gradient(parts, added):
 
 @pytest.mark.parametrize("parts", ALL)
 def test_the_posteriors_gradient(parts):
-    structure = Structure.of(CATEGORICAL, **parts)
-    gp = StructuredGP.of(data(), structure, thetas(structure), NONE)
+    model = structured_model(CATEGORICAL, **parts)
+    gp = GP.of(data(), model, thetas(model))
     X = data(seed=4).X[:5]
     mean, var, dmean, dvar = gp.posterior_gradient(X)
     np.testing.assert_allclose((mean, var), gp.posterior(X), rtol=1e-9, atol=1e-12)
@@ -139,17 +136,51 @@ def test_the_posteriors_gradient(parts):
 
 
 def test_without_parts_it_is_the_standard_model():
-    observations, structure = data(), Structure.of(CATEGORICAL)
-    theta, X = thetas(structure), data(seed=5).X
-    known = GP.of(observations, standard_model(), theta)
-    np.testing.assert_allclose(StructuredGP.of(observations, structure, theta, NONE).posterior(X), known.posterior(X))
-    believing = StructuredGP.of(observations, structure, theta, X[:3])
-    np.testing.assert_allclose(believing.posterior(X), known.believing(X[:3]).posterior(X), rtol=1e-7, atol=1e-9)
+    observations, model = data(), structured_model(CATEGORICAL)
+    theta, X = thetas(model), data(seed=5).X
+    gp, known = GP.of(observations, model, theta), GP.of(observations, standard_model(), theta)
+    np.testing.assert_allclose(gp.posterior(X), known.posterior(X))
+    believing = gp.believing(X[:3]).posterior(X)
+    np.testing.assert_allclose(believing, known.believing(X[:3]).posterior(X), rtol=1e-7, atol=1e-9)
+    likelihood, plain = Likelihood(observations, model), Likelihood(observations, standard_model())
+    assert likelihood.log_marginal(theta)[0] == pytest.approx(plain.log_marginal(theta)[0], rel=1e-12)
+    np.testing.assert_allclose(likelihood.log_marginal(theta)[1], plain.log_marginal(theta)[1], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("parts", ALL)
+def test_pending_points_leave_the_mean(parts):
+    """They are as good as observed at their mean, once each, whatever was predicted before."""
+    model = structured_model(CATEGORICAL, **parts)
+    gp, X = GP.of(data(added=True), model, thetas(model)), data(seed=5).X
+    beside = gp.believing(X[:3])
+    np.testing.assert_allclose(beside.posterior(X)[0], gp.posterior(X)[0], rtol=1e-7, atol=1e-7)
+    assert (beside.posterior(X[:3])[1] < 1e-2).all()
+    noise = beside.observations.noise(1.0)
+    np.testing.assert_array_equal(noise, [*gp.observations.noise(1.0), 1.0, 1.0, 1.0])
+
+
+def test_the_value_alone_is_that_of_the_posterior():
+    for parts in ALL:
+        model = structured_model(CATEGORICAL, **parts)
+        likelihood = Likelihood(data(added=True), model)
+        assert likelihood.log_density(thetas(model)) == likelihood.log_posterior(thetas(model))[0]
 
 
 def test_parts_that_make_no_difference_are_left_out():
-    assert Structure.of((True, True), is_warped=True, has_trend=True).parts == Structure.of((True, True)).parts
-    assert not Structure.of((False,), is_sum=True).is_sum
+    choices = structured_model((True, True), is_warped=True, has_trend=True)
+    assert choices == structured_model((True, True))
+    assert structured_model((False,), is_sum=True) == structured_model((False,))
+
+
+def test_fixed_hyperparameters_of_a_structured_model_stay():
+    free = structured_model(CATEGORICAL, is_sum=True, has_trend=True)
+    fixed = replace(free, outputscale=Hyperparameter(fixed=2.0))
+    theta, _ = most_likely(Likelihood(data(), fixed), [fixed.start(4)])
+    assert theta[4] == np.log(2.0)
+    value, gradient = fixed.log_prior(theta)
+    assert gradient[4] == 0.0
+    theta[4] = 0.0
+    assert fixed.log_prior(theta)[0] == value
 
 
 def test_warping_bends_as_it_says():
@@ -173,19 +204,19 @@ def test_the_fit_finds_a_sum_and_a_logarithm():
     """A sum's share of the variance grows where f is one; an axis that needs a logarithm is bent towards its end."""
     rng = np.random.default_rng(0)
     X = rng.random((40, 3))
-    structure = Structure.of((False,) * 3, is_sum=True)
-    theta, _ = fit_structured(Observations.of(X, np.sin(9 * X).sum(axis=1)), structure)
+    model = structured_model((False,) * 3, is_sum=True)
+    theta, _ = fitted(Observations.of(X, np.sin(9 * X).sum(axis=1)), model)
     assert theta[4] > theta[3] + 1.0
-    structure = Structure.of((False,), is_warped=True)
     x = rng.random((40, 1)) ** 3
-    theta, height = fit_structured(Observations.of(x, np.sin(2 * np.log(x[:, 0] + 1e-4))), structure)
+    logarithm = Observations.of(x, np.sin(2 * np.log(x[:, 0] + 1e-4)))
+    theta, height = fitted(logarithm, structured_model((False,), is_warped=True))
     assert theta[2] < -0.3
-    assert height > fit_structured(Observations.of(x, np.sin(2 * np.log(x[:, 0] + 1e-4))), Structure.of((False,)))[1]
+    assert height > fitted(logarithm, structured_model((False,)))[1]
 
 
 def test_climbs_end_no_lower_than_they_start():
-    structure = Structure.of(CATEGORICAL, is_warped=True, is_sum=True, has_trend=True, has_mean=True)
-    likelihood, start = StructuredLikelihood(data(), structure), thetas(structure)
-    theta, height = fit_structured(data(), structure, [start])
+    model = structured_model(CATEGORICAL, is_warped=True, is_sum=True, has_trend=True, mean="constant")
+    likelihood, start = Likelihood(data(), model), thetas(model)
+    theta, height = most_likely(likelihood, [start])
     assert height == pytest.approx(likelihood.log_posterior(theta)[0])
     assert height >= likelihood.log_posterior(start)[0]

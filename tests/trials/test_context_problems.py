@@ -82,7 +82,7 @@ def test_published_values_of_the_portfolio():
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_no_regret_at_the_optimiser_and_none_below_nothing_near_it(name):
+def test_regret_is_zero_only_at_the_optimiser(name):
     problem, rng = PROBLEMS[name], np.random.default_rng(0)
     x = np.array(problem.optimiser)
     # optimisers are given with so many digits that the value has six; Ackley's cone in six dimensions with five
@@ -206,7 +206,7 @@ def test_a_trial_returns_its_context_and_its_expectation(objective, config):
     assert [other[name] for name in objective.context.names] != [result[name] for name in objective.context.names]
 
 
-def test_segments_are_judged_as_the_mean_over_all_days():
+def test_segments_are_scored_over_all_days():
     config = JOBS[-1][1]
     days = [shifting_segments.shifting_segments(config, seed=seed) for seed in range(12)]
     shares, losses = (np.array([day[name] for day in days]) for name in ("hard_share", "loss"))
@@ -216,7 +216,7 @@ def test_segments_are_judged_as_the_mean_over_all_days():
     assert days[0]["expected"] == pytest.approx(mean, abs=0.03)
 
 
-def test_scenes_are_apart_from_each_other_and_from_the_training_rows():
+def test_scenes_and_training_rows_are_disjoint():
     (X, y), easy, hard = shifting_segments.scenes(shifting_segments.WILT)
     assert len(y) + len(easy[1]) + len(hard[1]) == 4839
     assert (y.sum() + easy[1].sum() + hard[1].sum()) == 261
@@ -228,7 +228,7 @@ def test_scenes_are_apart_from_each_other_and_from_the_training_rows():
 
 
 @pytest.mark.parametrize("law", ["normal", "complicated"])
-def test_the_density_estimates_errors_are_near_the_published_ones(law):
+def test_density_errors_match_the_paper(law):
     found = unknown_context_table2.measured(law, runs=6)
     for n, published in zip(unknown_context_table2.SAMPLES, unknown_context_table2.PUBLISHED[law], strict=True):
         assert found[n, False].mean() == pytest.approx(published, abs=0.15)

@@ -40,7 +40,7 @@ def test_two_dimensions_are_the_reference():
     assert typical_lengthscale(2) == 0.1
 
 
-def test_a_sample_is_the_posterior_mean_at_the_sobol_points():
+def test_samples_are_posterior_means_at_sobol_points():
     d, index = 25, 4
     X = qmc.Sobol(d, scramble=False).random(1024)[:1000]
     assert (X == 0.5).all(axis=1).any()  # the centre is one of them
@@ -93,7 +93,7 @@ def test_dimension_and_index_choose_the_objective():
     assert found[3] == pytest.approx(landscape(25, 3, SMOOTHED)(x), rel=1e-12)
 
 
-def test_errors_belong_to_the_configuration_and_have_the_stated_spread():
+def test_errors_are_fixed_per_configuration():
     points = np.random.default_rng(0).random((2000, 2))
     found = [gp_sample(config(x), dimension=2, noise=0.1) for x in points]
     errors = np.array([result["value"] - result["noise_free"] for result in found])

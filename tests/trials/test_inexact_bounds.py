@@ -22,7 +22,7 @@ def kernel(X, Z):
     return (1.0 + r + r**2 / 3.0) * np.exp(-r)
 
 
-def test_the_function_has_the_norm_and_the_maximum_that_are_said():
+def test_functions_have_the_stated_norm_and_maximum():
     """Interpolation from below: no set of points shows a larger norm, and those of the bells show all of it."""
     for seed in range(3):
         f, rng = BOUNDS["Bells"](seed), np.random.default_rng(seed)
@@ -38,7 +38,7 @@ def test_the_function_has_the_norm_and_the_maximum_that_are_said():
         assert (values >= 0.0).all()  # eta needs no shift
 
 
-def test_no_slope_is_steeper_than_the_constant_says_and_some_function_of_the_norm_nearly_is():
+def test_the_lipschitz_constant_is_tight():
     rng = np.random.default_rng(0)
     X, step = rng.random((400, 2)), 1e-4 * rng.standard_normal((400, 2))
     length = np.sqrt((step**2).sum(axis=1))
@@ -56,7 +56,7 @@ def test_no_slope_is_steeper_than_the_constant_says_and_some_function_of_the_nor
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_a_run_gathers_what_a_loop_over_its_points_gathers(solver, monkeypatch):
+def test_runs_match_a_naive_loop(solver, monkeypatch):
     """With the inverse in place of factors, and the acquisition's maximum from a dense grid."""
     steps, seen = 9, []
     gp_of = BOUNDS["gp_of"]
@@ -104,7 +104,7 @@ def test_a_run_gathers_what_a_loop_over_its_points_gathers(solver, monkeypatch):
 
 
 @pytest.mark.parametrize("solver", GRIDS)
-def test_distances_are_those_of_the_grid_that_was_drawn(solver, monkeypatch):
+def test_distances_match_the_drawn_grid(solver, monkeypatch):
     """Of all points that the bound was asked for at a step, the one nearest to the maximiser of the function."""
     grids = []
     original = UpperConfidence.value

@@ -120,7 +120,7 @@ def test_doing_nothing_returns_what_is_known(env, mean, sd, tolerance):
 
 
 @pytest.mark.parametrize(("env", "d"), [("CartPole", 4), ("Swimmer", 16), ("Hopper", 33)])
-def test_spaces_have_a_weight_for_each_state_and_action_and_zero_in_the_middle(env, d):
+def test_spaces_have_weights_centred_at_zero(env, d):
     space = linear_policy.with_settings(env=env, bound=1.5).space
     assert space.d == d
     low, middle, high = space.decode(np.repeat([[0.0], [0.5], [1.0]], d, axis=1))
@@ -154,7 +154,7 @@ def test_the_spread_is_that_of_the_episodes():
     assert linear_policy(config("CartPole", column(*BALANCING)), episodes=1)["return_sd"] is None
 
 
-def test_seeds_belong_to_the_weights_and_held_out_ones_are_others():
+def test_held_out_seeds_are_disjoint():
     weights = config("CartPole", column(0.1, 0.1, 0.1, 0.1))
 
     def returns(other=weights, **settings):
@@ -191,7 +191,7 @@ def test_without_the_extra_one_line_names_it(missing, tmp_path):
 
 
 @pytest.mark.ray
-def test_a_policy_that_raybo_found_is_replayed_and_returns_what_the_journal_says(tmp_path, ray_session):
+def test_found_policies_reproduce_their_journal(tmp_path, ray_session):
     job = load_objective(str(ROOT / "trials" / "linear_policy.py")).with_settings(episodes=2)
     path = tmp_path / "policy.db"
     raybo.tune(job, trials=25, method="gibo", seed=1, storage=path, workers=1, start="centre", batch=8)

@@ -60,7 +60,7 @@ def test_same_configuration_scores_the_same_and_another_differs(job):
     assert job.objective(job.config) == job.objective(job.config) != job.objective(other)
 
 
-def test_scaling_sees_the_training_rows_of_the_stratified_split_alone(job, monkeypatch):
+def test_scaling_uses_training_rows_only(job, monkeypatch):
     table = np.loadtxt(DATA / job.data, dtype=str, delimiter=",")[1:]
     train, _ = train_test_split(table, test_size=1 / 3, stratify=table[:, -1], random_state=1)
     seen = []
@@ -90,7 +90,7 @@ DESCENT = {"loss": "log_loss", "penalty": "l2", "learning_rate": "adaptive", "ma
         (xgboost_defects, BOOSTER, XGBClassifier, BOOSTED),
     ],
 )
-def test_model_has_the_configuration_and_the_benchmark_s_fixed_parts(objective, config, model, expected, monkeypatch):
+def test_models_combine_configuration_and_fixed_parts(objective, config, model, expected, monkeypatch):
     seen = []
     original = model.fit
 
@@ -111,14 +111,14 @@ def test_corners_of_the_space_can_be_run(job):
         assert 0.0 < cheap(config)["accuracy"] < 1.0
 
 
-def test_data_may_be_another_file_with_the_columns_in_any_order(job, tmp_path):
+def test_data_columns_may_be_reordered(job, tmp_path):
     table = np.loadtxt(DATA / job.data, dtype=str, delimiter=",")
     np.savetxt(tmp_path / "mine.csv", table[:, ::-1], fmt="%s", delimiter=",")
     mine = job.objective.with_settings(data=str(tmp_path / "mine.csv"))
     assert mine(job.config) == job.objective(job.config)
 
 
-def test_data_with_other_columns_are_refused_in_one_line(job, tmp_path):
+def test_data_with_unknown_columns_are_refused(job, tmp_path):
     header, body = (DATA / job.data).read_text(encoding="ascii").split("\n", 1)
     first, rest = header.split(",", 1)
     wrong = tmp_path / "mine.csv"

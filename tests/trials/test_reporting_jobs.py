@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from raybo.job.reports import heard_by
+from raybo.job.reports import reports_sent_to
 from tests.integrations.listener import Kept
 from trials.boosting_rounds import boosting_rounds
 from trials.network_epochs import network_epochs
 
 
 def run(job, kept, **settings):
-    with heard_by(kept):
+    with reports_sent_to(kept):
         (middle,) = job.space.decode(np.full((1, job.space.d), 0.5))
         middle |= {"colsample_bytree": 1.0} if job is boosting_rounds else {}  # columns are sampled anew after a loss
         found = job(middle, **settings)
@@ -30,7 +30,7 @@ def test_both_say_how_many_steps_they_have():
 @pytest.mark.parametrize(
     ("job", "settings", "steps"), [(boosting_rounds, {"rounds": 60}, 6), (network_epochs, {"epochs": 6}, 6)]
 )
-def test_a_lost_trial_has_the_curve_of_a_whole_one(tmp_path, job, settings, steps):
+def test_lost_trials_keep_complete_curves(tmp_path, job, settings, steps):
     whole, lost = Kept(tmp_path / "a"), Kept(tmp_path / "b", die_at=4)
     for kept in (whole, lost):
         kept.directory.mkdir()

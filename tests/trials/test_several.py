@@ -22,7 +22,7 @@ from trials.small_forest import small_forest
         ("dtlz2", lambda u: [u, *[0.5] * 5]),
     ],
 )
-def test_the_best_hypervolume_is_that_of_the_known_front(name, front):
+def test_best_hypervolume_matches_the_known_front(name, front):
     problem = FRONTS[name]
     Y = -np.array([problem.function(np.array(front(u))) for u in np.linspace(0.0, 1.0, 3_000)])
     assert hypervolume(Y, -np.array(problem.reference)) == pytest.approx(problem.best, abs=2e-3)
@@ -34,14 +34,14 @@ def test_a_sphere_is_the_front_of_dtlz2():
         assert np.linalg.norm(problem.function(np.array([*u, *[0.5] * 4]))) == pytest.approx(1.0)
 
 
-def test_values_of_the_vehicle_are_those_of_the_published_polynomials():
+def test_vehicle_values_match_the_published_polynomials():
     """All thickness 1 mm and 3 mm, by hand from the coefficients."""
     low, high = (FRONTS["vehicle_safety"].function(np.full(5, u)) for u in (0.0, 1.0))
     assert low == pytest.approx([1661.7078225, 8.3046, 0.0708], abs=1e-9)
     assert high[0] == pytest.approx(1704.5588675, abs=1e-9)
 
 
-def test_constrained_optima_are_feasible_and_have_the_value_that_is_told():
+def test_constrained_optima_are_feasible():
     at = {
         "gramacy": (0.19541, 0.40437),
         "gardner1": (1.5 * math.pi, 0.0),

@@ -81,7 +81,7 @@ def test_published_values(name, x, expected):
     assert value(name, at(*x)) == pytest.approx(expected, rel=1e-6, abs=1e-7)
 
 
-def test_h1_as_printed_has_the_one_under_the_root():
+def test_h1_follows_the_printed_formula():
     assert value("h1", at(1, 2), inside=True) == pytest.approx(0.1303592242, abs=1e-9)
     assert value("h1", at(8.6998, 6.7665), inside=True) == pytest.approx(2.0, abs=1e-8)
 
@@ -129,7 +129,7 @@ def test_deceptive_is_continuous_where_its_pieces_meet():
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_optimisers_lie_in_the_space_and_have_the_optimum(name):
+def test_optimisers_attain_the_optimum(name):
     problem = PROBLEMS[name]
     assert problem.mode == problem.objective.mode
     for config in problem.optimisers:
@@ -166,7 +166,7 @@ def test_no_local_search_beats_the_optimum(name):
         assert -found.fun <= 1e-8
 
 
-def test_every_choice_of_the_mixed_space_has_its_hill_below_the_best():
+def test_mixed_choices_have_lower_local_optima():
     for model, (height, log_rate, depth, _) in synthetic.HILLS.items():
         assert value("mixed", {"model": model, "rate": 10**log_rate, "depth": depth}) == pytest.approx(height)
     assert max(height for height, *_ in synthetic.HILLS.values()) == PROBLEMS["mixed"].optimum
@@ -209,7 +209,7 @@ def test_noise_is_standard_normal():
     assert statistics.stdev(errors) == pytest.approx(3.0, abs=4.5 * 3.0 / math.sqrt(4_000))
 
 
-def test_every_objective_of_the_file_is_a_known_problem():
+def test_every_objective_is_a_known_problem():
     found = {name for name, thing in vars(synthetic).items() if isinstance(thing, raybo.Objective)}
     assert found == set(PROBLEMS)
     assert all(problem.objective is getattr(synthetic, name) for name, problem in PROBLEMS.items())

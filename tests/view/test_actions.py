@@ -103,7 +103,7 @@ def test_a_running_study_is_asked_and_one_that_does_not_hear_is_not(journal):
         for change in (actions.stop, lambda f: actions.enqueue(f, [1, None, 3, 0.5])):
             with pytest.raises(raybo.JournalError, match="takes no requests"):
                 change(followed)
-        assert requests.hear(journal)
+        assert requests.listen(journal)
         assert actions.possible(journal, is_running=True)["stop"] is True
         assert "worker is free" in actions.enqueue(followed, [1, None, 3, 0.5])
         with pytest.raises(raybo.TrialError, match="enqueued before, and waits"):
@@ -113,17 +113,17 @@ def test_a_running_study_is_asked_and_one_that_does_not_hear_is_not(journal):
         assert [request.values for request in asked] == [[1, None, 3, 0.5], None]
         told = actions.possible(journal, is_running=True)
         assert (told["stopping"], told["waiting"]) == (True, 1)
-    requests.hear_no_more(journal)
+    requests.stop_listening(journal)
     assert len(requests.waiting(journal)) == 2  # what waits stays for the next run
     requests.forget_stops(journal, time.time() + 10)
     (left,) = requests.waiting(journal)
     left.done()
-    requests.hear_no_more(journal)
-    assert not requests.are_heard(journal)
+    requests.stop_listening(journal)
+    assert not requests.is_listening(journal)
 
 
 def test_what_is_no_request_is_passed_over(journal):
-    requests.hear(journal)
+    requests.listen(journal)
     place = requests.directory(journal)
     for name, content in (
         ("1.json", "{"), ("2.json", "[]"), ("3.json", '{"ask": "enqueue"}'), ("4.json", '{"ask": "run", "values": []}'),
@@ -240,7 +240,7 @@ def test_a_real_study_runs_what_is_enqueued_and_stops_when_asked(tmp_path):
     command = [sys.executable, "-m", "raybo.cli", "tune", "job.py", "--trials", "5000", "--workers", "1", "-q"]
     tune = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
-        wait_for(lambda: path.exists() and in_use(path) and requests.are_heard(path) and len(load(path).trials) > 2)
+        wait_for(lambda: path.exists() and in_use(path) and requests.is_listening(path) and len(load(path).trials) > 2)
         followed = Followed(path)
         actions.enqueue(followed, [0.125])
         wait_for(lambda: any(t.origin is Origin.ENQUEUED and t.value == 0.125 for t in load(path).trials))
@@ -255,7 +255,7 @@ def test_a_real_study_runs_what_is_enqueued_and_stops_when_asked(tmp_path):
     assert tune.returncode == 0, said
     study = load(path)
     assert not in_use(path)
-    assert not requests.are_heard(path)
+    assert not requests.is_listening(path)
     assert 2 < len(study.trials) < 5_000
     assert {str(t.state) for t in study.trials} <= {"finished", "stopped"}
     assert [t.reason for t in study.trials if t.reason] == ["stopped by the user"] * study.count(

@@ -11,9 +11,11 @@ from dataclasses import replace
 import pytest
 
 import raybo
-from raybo.journal import Description, Journal, Tail
-from raybo.record.events import Event, Kind, Origin
-from raybo.reporting.figures import panels
+from raybo.journal import Journal, Tail
+from raybo.record.description import Description
+from raybo.record.events import Begun, Ended, Kind, Origin, Planned, Pruned, Reported, Retried, Stopped, Told
+from raybo.record.goals import Goals
+from raybo.reporting.figures import report_figures
 from raybo.study.study import Study, load
 from raybo.view import facts
 from raybo.view.figures import Figures, as_bytes
@@ -141,8 +143,8 @@ def test_what_workers_do_is_what_is_pending_and_since_when(tmp_path):
 def test_what_is_enqueued_is_no_workers_before_it_has_begun(tmp_path):
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0)
     events = [searcher.apply(searcher.known({"x": x}, Origin.ENQUEUED)) for x in (0.25, 0.5)]
-    events.append(searcher.apply(Event(Kind.BEGUN, 0, {"attempt": 1})))
-    study = Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), events)
+    events.append(searcher.apply(Begun(0, attempt=1)))
+    study = Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), events)
     told = facts.details("x", Followed(keep(study, tmp_path / "s.db")))
     assert [worker["trial"] for worker in told["workers"]] == [0]
 
@@ -229,7 +231,7 @@ def test_what_a_method_notes_may_be_infinite(tmp_path):
 def test_how_a_study_ended_is_told(tmp_path):
     study = run("random", 12)
     number = study.events[-1].number + 1
-    ended = Event(Kind.ENDED, None, {"reason": "no improvement in the last 5 trials that finished"}, number)
+    ended = Ended(reason="no improvement in the last 5 trials that finished", number=number)
     path = keep(Study(study.description, [*study.events, ended]), tmp_path / "s.db")
     assert facts.details("s", Followed(path))["ended"] == "no improvement in the last 5 trials that finished"
     assert facts.details("t", Followed(keep(study, tmp_path / "t.db", 20)))["ended"] == ""
@@ -249,27 +251,22 @@ def test_what_breaks_a_constraint_is_on_no_curve(tmp_path):
     events = []
     for number, (value, m) in enumerate([(0.1, 0.5), (0.9, 3.0), (0.4, 0.5)]):
         events.append(searcher.apply(searcher.propose(searcher.history)))
-        events.append(searcher.apply(Event(Kind.TOLD, number, {"value": value, "metrics": {"m": m}})))
-    space, rules = searcher.space.to_json(), searcher.goals.rules
-    description = Description("job", "value", "max", space, "random", 0, constraints=rules)
+        events.append(searcher.apply(Told(number, value=value, metrics={"m": m})))
+    description = Description("job", searcher.goals, searcher.space, "random", 0)
     told = facts.curve("s", Followed(keep(Study(description, events), tmp_path / "s.db")))
     assert [(ended, value) for ended, _, value in told["steps"]] == [(1, 0.1), (3, 0.4), (3, 0.4)]
 
 
 def test_pruned_trials_count_among_those_that_have_ended(tmp_path):
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0, steps=3)
-    events = [searcher.apply(Event(Kind.PLANNED, None, {"trials": 4}))]
+    events = [searcher.apply(Planned(trials=4))]
     for number, value in enumerate((0.1, None, None, 0.4)):
         events.append(searcher.apply(searcher.propose(searcher.history)))
-        ended = (
-            Event(Kind.PRUNED, number, {"reason": "no", "rule": "asha"})
-            if value is None
-            else Event(Kind.TOLD, number, {"value": value})
-        )
+        ended = Pruned(number, reason="no", rule="asha") if value is None else Told(number, value=value)
         events.append(searcher.apply(ended))
     events.append(searcher.apply(searcher.propose(searcher.history)))
-    events.append(searcher.apply(Event(Kind.STOPPED, 4, {"reason": "by the user"})))  # which counts for none
-    description = Description("job", "value", "max", searcher.space.to_json(), "random", 0)
+    events.append(searcher.apply(Stopped(4, reason="by the user")))  # which counts for none
+    description = Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0)
     followed = Followed(keep(Study(description, events), tmp_path / "s.db"))
     told = facts.overview("s", followed)
     assert (told["done"], told["planned"], told["counts"]) == (4, 4, {"finished": 2, "pruned": 2, "stopped": 1})
@@ -323,7 +320,7 @@ def test_figures_are_drawn_beside_and_kept_while_nothing_happens(tmp_path):
     best, expected = load(path).best, load(path).expected(load(path).best)
     told = [first.best[name] for name in ("number", "value", "expected", "expected_sd")]
     assert told == [best.number, best.value, *expected]
-    assert [panel["key"] for panel in first.panels] == [panel.key for panel in panels(load(path))]
+    assert [panel["key"] for panel in first.panels] == [panel.key for panel in report_figures(load(path))]
     assert figures.latest() is first
     assert not figures.is_drawing()
     figures._rests_until = float("inf")
@@ -339,7 +336,7 @@ def test_figures_are_drawn_beside_and_kept_while_nothing_happens(tmp_path):
 
 
 def test_no_figure_needs_what_the_policy_forbids():
-    for panel in panels(run("random", 25)):
+    for panel in report_figures(run("random", 25)):
         plain = plain_lines(panel)
         kinds = {trace.type for trace in plain.figure.data}
         assert kinds <= {"scatter", "bar", "heatmap", "contour"}, (panel.key, kinds)
@@ -358,7 +355,7 @@ def test_lost_and_retried_trials_are_followed(tmp_path):
     events = [
         study.events[0],
         asked,
-        Event(Kind.RETRIED, 0, {"reason": "lost", "attempt": 2}, 3, "2026-01-01T00:10:00+00:00"),
+        Retried(0, reason="lost", attempt=2, number=3, at="2026-01-01T00:10:00+00:00"),
     ]
     followed = Followed(keep(Study(study.description, events), tmp_path / "s.db"))
     (worker,) = facts.details("x", followed)["workers"]
@@ -369,8 +366,8 @@ def test_an_enqueued_trial_that_has_reported_runs_whoever_wrote_the_journal(tmp_
     """Journals of before do not say that it has begun."""
     study = run("random", 3)
     asked = study.events[1]
-    enqueued = replace(asked, data={**asked.data, "tags": {**asked.data["tags"], "origin": "enqueued"}})
-    reported = Event(Kind.REPORTED, 0, {"step": 1, "value": 0.5, "attempt": 1}, 3, "2026-01-01T00:10:00+00:00")
+    enqueued = replace(asked, tags={**asked.tags, "origin": "enqueued"})
+    reported = Reported(0, step=1, value=0.5, attempt=1, number=3, at="2026-01-01T00:10:00+00:00")
     followed = Followed(keep(Study(study.description, [study.events[0], enqueued, reported]), tmp_path / "s.db"))
     (worker,) = facts.details("x", followed)["workers"]
     assert worker["since"] == "2026-01-01T00:10:00+00:00"

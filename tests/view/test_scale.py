@@ -7,8 +7,10 @@ import time
 import pytest
 
 import raybo
-from raybo.journal import Description, Journal
-from raybo.record.events import Event, Kind
+from raybo.journal import Journal
+from raybo.record.description import Description
+from raybo.record.events import Told
+from raybo.record.goals import Goals
 from raybo.searcher import Searcher
 from raybo.view import facts
 from raybo.view.figures import as_bytes
@@ -66,8 +68,8 @@ def long_study(path):
     for number in range(TRIALS + MORE):
         events.append(searcher.apply(searcher.propose(searcher.history)))
         data = {"value": float(number % 977), "seconds": 1.0, "attempt": 1, "host": "a", "metrics": {"f1": 0.5}}
-        events.append(searcher.apply(Event(Kind.TOLD, number, data)))
-    journal = Journal(path, Description("job", "accuracy", "max", space.to_json(), "random", 0))
+        events.append(searcher.apply(Told.of(number, data)))
+    journal = Journal(path, Description("job", Goals(("accuracy",), ("max",)), space, "random", 0))
     journal.append(events[: -2 * MORE])
     journal.close()
     return events[-2 * MORE :]

@@ -77,7 +77,7 @@ class Bells:
 
 @dataclass(frozen=True)
 class Curves:
-    """What a run gathers; (T,) each.
+    """The series of a run; (T,) each.
 
     Attributes:
         regret, inexactness, deviations, distances: R_t, M_t, S_t and, for a grid, D_t.
@@ -93,7 +93,7 @@ class Curves:
 
     @property
     def deviations_by_gain(self) -> Array:
-        """What bounds S_t."""
+        """Return the bound on S_t."""
         return np.asarray(np.sqrt(4.0 * np.arange(1, len(self.gain) + 1) * TAU * self.gain))
 
     def theorem_3(self, deviations: Array) -> Array:
@@ -154,7 +154,7 @@ class Watched:
 
 
 def bounds(curves: Curves, solver: str) -> dict[str, Array]:  # (T,) each
-    """Those that hold for the solver, by name."""
+    """Return the bounds that hold for the solver, by name."""
     found = {
         "Theorem 3": curves.theorem_3(curves.deviations),
         "Theorem 3, with the gain": curves.theorem_3(curves.deviations_by_gain),

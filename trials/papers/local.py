@@ -69,12 +69,12 @@ def titled(title: str, source: str, others: str) -> str:
 
 
 def has_moved(problem: Problem, batch: int) -> bool:
-    """Whether a fifth of the evaluations is beyond the first move."""
+    """True if a fifth of the evaluations is beyond the first move."""
     return round(EARLY_SHARE * problem.trials) > 1 + batch
 
 
 def claims(source: str, ends: Measure, early: list[str]) -> list[Claim]:
-    """What the paper says of its curves: by what it ends, and on which problems all have moved after a fifth."""
+    """Return the paper's claims on its curves: at their ends, and after a fifth if all methods have moved by then."""
     others = [name for name in METHODS if name != OURS]
     return [
         *(Claim(f"{OURS} ends best: better than {name}", ends, OURS, name, source=source) for name in others),

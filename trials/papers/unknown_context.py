@@ -52,7 +52,7 @@ UNIFORM = problem("Portfolio, uniform", "portfolio.py", 100, 19.325129986, law="
 
 
 def lower(better: Entry, worse: Entry, source: str, *problems: Problem, factor: float = 1.0) -> Claim:
-    """That the one's cumulative regret is below the other's, or at most so many times it."""
+    """Claim that one's cumulative regret is below the other's, or at most so many times it."""
     words = f"{better.name}'s regret is below {worse.name}'s"
     if factor != 1.0:
         words = f"{better.name}'s regret is at most {factor:g} times {worse.name}'s"
@@ -71,7 +71,7 @@ def nearly_equal(source: str, *problems: Problem) -> list[Claim]:
 
 
 def cheaper(better: Entry, worse: Entry, factor: float = 1.0, source: str = "table 1") -> Claim:
-    """That the one's suggestions take less time, or at most so many times it."""
+    """Claim that one's suggestions take less time, or at most so many times the other's."""
     words = f"{better.name} is cheaper than {worse.name}"
     if factor != 1.0:
         words = f"{better.name} takes at most {factor:g} times as long as {worse.name}"

@@ -122,7 +122,7 @@ def write(directory: Path) -> None:
 
 
 def claims(errors: dict[str, dict[tuple[int, bool], Array]]) -> list[list[str]]:
-    """What the paper says of these errors, tested at each number of contexts."""
+    """Return the paper's claims on these errors, tested at each number of contexts."""
     differences = {
         (f"the error falls with the number of contexts ({law})", f"{few} to {many}"): found[few, False]
         - found[many, False]

@@ -68,7 +68,7 @@ def named(problems: Sequence[Problem]) -> list[str]:
 
 
 def below(better: Entry, worse: Entry, problems: Sequence[Problem], source: str, factor: float = 1.0) -> Claim:
-    """That the one's final simple regret is below the other's, or at most so many times it."""
+    """Claim that one's final simple regret is below the other's, or at most so many times it."""
     words = f"{better.name}'s regret is below {worse.name}'s"
     if factor != 1.0:
         words = f"{better.name}'s regret is at most {factor:g} times {worse.name}'s"
@@ -76,19 +76,19 @@ def below(better: Entry, worse: Entry, problems: Sequence[Problem], source: str,
 
 
 def above(better: Entry, worse: Entry, problems: Sequence[Problem], source: str) -> Claim:
-    """That the one's final value is better."""
+    """Claim that one's final value is better."""
     words = f"{better.name} ends better than {worse.name}"
     return Claim(words, "final_value", better.name, worse.name, named(problems), source=source)
 
 
 def cheaper(better: Entry, worse: Entry, factor: float, source: str) -> Claim:
-    """That the one's suggestions take at most so many times as long as the other's."""
+    """Claim that one's suggestions take at most so many times as long as the other's."""
     words = f"{better.name} takes at most {factor:g} times as long as {worse.name}"
     return Claim(words, "processor_seconds", better.name, worse.name, factor=factor, source=source)
 
 
 def nearer(better: Entry, worse: Entry, source: str) -> Claim:
-    """That the one's surrogate ends nearer to the objective."""
+    """Claim that one's surrogate ends nearer to the objective."""
     words = f"{better.name}'s model ends nearer to the objective than {worse.name}'s"
     return Claim(words, "final_model_error", better.name, worse.name, source=source)
 

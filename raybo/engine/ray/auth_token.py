@@ -1,4 +1,4 @@
-"""The token by which Ray knows its user: made so that nobody else can read it. Ray would make it readable by all."""
+"""The token by which Ray knows its user, made so that nobody else can read it. Ray would make it readable by all."""
 
 from __future__ import annotations
 
@@ -16,13 +16,30 @@ log = logging.getLogger("raybo")
 
 
 def loader_of(ray: Any) -> Any:
-    """What finds the token; None where this Ray is of a release before tokens, as 2.50 is."""
+    """Return Ray's loader of the token; None if this Ray is of a release without tokens, such as 2.50."""
     loader = getattr(ray._raylet, "AuthenticationTokenLoader", None)
     return None if loader is None else loader.instance()
 
 
+def token_header(ray: Any) -> dict[str, str]:
+    """Return the HTTP header that carries this user's token; empty if there is none.
+
+    Ray's client sends it by itself only if RAY_AUTH_MODE was set before Ray was imported.
+
+    Raises:
+        RayError: the token cannot be read.
+    """
+    loader = loader_of(ray)
+    if loader is None:
+        return {}
+    try:
+        return dict(loader.get_token_for_http_header(ignore_auth_mode=True))
+    except ray.exceptions.RayError as error:
+        raise RayError(str(error).partition(". ")[0]) from error
+
+
 def make_token(ray: Any) -> None:
-    """Make this user's token where there is none and Ray, about to start here, would make one.
+    """Make this user's token if there is none and Ray, about to start here, would make one.
 
     Raises:
         RayError: it cannot be written.
@@ -43,9 +60,9 @@ def make_token(ray: Any) -> None:
 
 
 def warn_of_open_token() -> None:
-    """Say so where other users of this machine can read the token. It is not ours to change: it may be meant so."""
+    """Warn if other users of this machine can read the token. Its mode is not changed: it may be meant so."""
     path = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or _default())
-    with contextlib.suppress(OSError):  # none is there, or it is hidden even from us
+    with contextlib.suppress(OSError):  # there is none, or it is hidden even from this user
         if "RAY_AUTH_TOKEN" not in os.environ and _others_can_read(path):
             log.warning(
                 "%s can be read by other users of this machine, who could use your Ray; run chmod 600 %s", path, path
@@ -57,19 +74,19 @@ def _default() -> Path:
 
 
 def _write(path: Path, token: str) -> None:
-    """Write it as a whole or not at all; where another start of raybo was first, that one's stays."""
+    """Write the token whole or not at all; if another start of raybo was first, its token stays."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=".auth_token-")  # of mode 0600
+        handle, written = tempfile.mkstemp(dir=path.parent, prefix=".auth_token-")  # of mode 0600
         try:
             with open(handle, "w", encoding="utf-8") as file:
                 file.write(token)
                 file.flush()
                 os.fsync(file.fileno())
             with contextlib.suppress(FileExistsError):
-                os.link(scratch, path)
+                os.link(written, path)
         finally:
-            os.unlink(scratch)
+            os.unlink(written)
     except OSError as error:
         raise RayError(
             f"{path}: Ray's token cannot be written ({error.strerror}); set RAY_AUTH_TOKEN, or HOME to a writable "

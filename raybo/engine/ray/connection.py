@@ -1,4 +1,4 @@
-"""The Ray that a study runs on: a local one, or an existing cluster. All use of Ray's private API is here."""
+"""The Ray that a study runs on: one that this process starts for itself, or an existing cluster that it joins."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from raybo.common.errors import RayError
 from raybo.common.messages import first_line
 from raybo.engine.ray import priority
 from raybo.engine.ray.auth_token import loader_of, make_token, warn_of_open_token
-from raybo.engine.ray.liveness import dying_in_words
+from raybo.engine.ray.liveness import report_death_at_start
 from raybo.engine.temporary_directories import RAY, private_directory
 
 log = logging.getLogger("raybo")
 
 PROBE_SECONDS = 3.0
-STARTS = 2  # at most: a raylet that waits too long for the rest of Ray dies
+STARTS = 2  # attempts to start a local Ray, whose raylet dies if it waits too long for the rest
 START_SECONDS = 180.0  # for a local Ray to come up
 # how HTTP/2 begins, which Ray's servers speak: a preface and empty settings, answered by settings
 _SETTINGS = b"\x04"
@@ -41,13 +41,13 @@ _ENVIRONMENT = {
 }
 _LISTEN_PORT = "dashboard_agent_listen_port"
 _AGENT_PORTS = ("metrics_agent_port", "metrics_export_port", "runtime_env_agent_port", _LISTEN_PORT)
-# Ray's servers listen on every interface, except on systems where it allows one node only and with this set
+# Ray's servers listen on every interface, unless it takes the system for one that allows a single node only
 _LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 
 
 @contextlib.contextmanager
 def ray_for_study(address: str | None, cpus: int | None, data: int = 0) -> Iterator[Any]:
-    """The module `ray`, connected; what was started here is shut down afterwards.
+    """Yield the module `ray`, connected; what was started here is shut down afterwards.
 
     Uses the Ray that this process is connected to; else the cluster at `address` (or in RAY_ADDRESS); else a local one
     of its own, reachable from this machine only.
@@ -55,9 +55,9 @@ def ray_for_study(address: str | None, cpus: int | None, data: int = 0) -> Itera
     Args:
         address: "auto", or HOST:PORT of a running cluster; None for none.
         cpus: processors of a local Ray; None for all.
-        data: bytes that the study shares, for which a local Ray has room beside the rest.
+        data: bytes of the study's shared data, for which a local Ray gets additional memory.
     Raises:
-        RayError: nothing answers at the address, or it refuses.
+        RayError: nothing answers at the address, or the cluster refuses.
     """
     joins = address or os.environ.get("RAY_ADDRESS")
     settings = dict(_ENVIRONMENT) if joins else {**_ENVIRONMENT, _LOOPBACK: "0"}
@@ -101,7 +101,7 @@ def _connected(ray: Any, address: str | None, joins: str | None, cpus: int | Non
 
 
 def starts_its_own(address: str | None) -> bool:
-    """Whether `ray_for_study` starts a local Ray, which nobody else uses."""
+    """True if `ray_for_study` starts a local Ray, which nobody else uses."""
     connected = "ray" in sys.modules and sys.modules["ray"].is_initialized()
     return not (connected or address or os.environ.get("RAY_ADDRESS"))
 
@@ -110,12 +110,15 @@ def start_local(ray: Any, cpus: int | None, directory: Path, data: int = 0) -> N
     """Start a local Ray, reachable from this machine only.
 
     Args:
-        directory: where it keeps its sockets and logs.
+        ray: the module.
+        cpus: processors; None for all.
+        directory: for its sockets and logs.
+        data: bytes of shared data.
     Raises:
         RayError: it does not come up.
     """
     make_token(ray)
-    with dying_in_words(ray), patience_with(ray), without_helpers(ray):
+    with report_death_at_start(ray), patient_start(ray), without_helpers(ray):
         for left in reversed(range(STARTS)):
             try:
                 ray.init(
@@ -128,7 +131,7 @@ def start_local(ray: Any, cpus: int | None, directory: Path, data: int = 0) -> N
                     _temp_dir=str(directory),  # which Ray opens to everybody
                 )
                 return
-            except Exception as error:  # as the last word on a process that did not come up, Ray raises just that
+            except Exception as error:  # Ray raises a plain Exception if a process did not come up
                 ray.shutdown()
                 if not left:
                     raise RayError(
@@ -141,8 +144,8 @@ def start_local(ray: Any, cpus: int | None, directory: Path, data: int = 0) -> N
 def without_helpers(ray: Any) -> Iterator[None]:
     """Leave out what a study has no use for, and Ray takes long to start.
 
-    These are the server of a dashboard that is not asked for, which Ray starts and waits for all the same, the
-    autoscaler's monitor, and the reader of logs.
+    These are the dashboard's server, which Ray starts and waits for even if there is to be none, the autoscaler's
+    monitor, and the reader of logs.
     """
     node = ray._private.node.Node
     kept = {name: getattr(node, name) for name in HELPERS}
@@ -156,11 +159,11 @@ def without_helpers(ray: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def patience_with(ray: Any) -> Iterator[None]:
-    """Give a raylet that runs longer to come up than Ray's fixed half minute, which a busy machine needs.
+def patient_start(ray: Any) -> Iterator[None]:
+    """Let a raylet take longer to come up than Ray's fixed half minute, as it does on a busy machine.
 
-    And tell it the ports of its agents: for each that an agent is to find and write down, it waits 15 seconds and dies
-    (https://github.com/ray-project/ray/issues/65983).
+    The ports of its agents are chosen here: the raylet waits 15 seconds for each port that an agent is to choose, and
+    then dies (https://github.com/ray-project/ray/issues/65983).
     """
     services = ray._private.services
     of_ray, start_of_ray = services.get_node, services.start_raylet
@@ -170,7 +173,7 @@ def patience_with(ray: Any) -> Iterator[None]:
     def start_raylet(*args: Any, **keywords: Any) -> Any:
         missing = [name for name in _AGENT_PORTS if name in keywords and not keywords[name]]
         keywords |= dict(zip(missing, _free_ports(len(missing)), strict=True))
-        if (persist_port := getattr(ray._raylet, "persist_port", None)) is not None:  # else it does not wait for any
+        if (persist_port := getattr(ray._raylet, "persist_port", None)) is not None:  # else none is waited for
             given = inspect.signature(start_of_ray).bind(*args, **keywords).arguments
             persist_port(given["session_dir"], given["node_id"], _LISTEN_PORT, given[_LISTEN_PORT])
         started.append(start_of_ray(*args, **keywords))
@@ -200,7 +203,7 @@ def _free_ports(count: int) -> list[int]:
 
 @contextlib.contextmanager
 def _sigterm_kept() -> Iterator[None]:
-    """SIGTERM does to this process what it did before: with Ray's handler it prints a C++ stack, and aborts later."""
+    """Keep this process's handler of SIGTERM: with Ray's it would print a C++ stack, and abort later."""
     handler = signal.getsignal(signal.SIGTERM)
     try:
         yield
@@ -212,7 +215,7 @@ def _sigterm_kept() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _on_loopback() -> Iterator[None]:
-    """Ray takes 127.0.0.1 for what it says: elsewhere it puts the address of the machine's network in its place."""
+    """Have Ray use 127.0.0.1 as it is given, instead of the address of the machine's network."""
     import ray._private.ray_constants as ray_constants
 
     multi_node, ray_constants.ENABLE_RAY_CLUSTER = ray_constants.ENABLE_RAY_CLUSTER, False  # read when Ray was imported
@@ -223,7 +226,7 @@ def _on_loopback() -> Iterator[None]:
 
 
 def _is_loopback_only(ray: Any, address: str) -> bool:
-    """Whether the cluster at the address can be reached from this machine only; `ray.init` would look elsewhere."""
+    """True if the cluster can be reached from this machine only; `ray.init` would look for it elsewhere."""
     if address == "auto":
         address = next(iter(ray._private.services.find_gcs_addresses()), "")
     host, _, port = address.rpartition(":")
@@ -238,7 +241,7 @@ def _is_loopback_only(ray: Any, address: str) -> bool:
 
 @contextlib.contextmanager
 def _environment(settings: dict[str, str]) -> Iterator[None]:
-    """Environment variables for as long as the study runs; what the user has set stays."""
+    """Set environment variables for as long as the study runs, but for those that the user has set."""
     added = {name: value for name, value in settings.items() if name not in os.environ}
     os.environ.update(added)
     try:
@@ -249,18 +252,18 @@ def _environment(settings: dict[str, str]) -> Iterator[None]:
 
 
 def is_local(ray: Any) -> bool:
-    """Whether this Ray is the process's own, and ends with it."""
+    """True if this Ray was started by this process, and ends with it."""
     node = ray._private.worker._global_node
     return node is not None and bool(node.head)
 
 
 def logs_directory(ray: Any) -> Path:
-    """Where the processes of this node's Ray write their logs."""
+    """Return the directory of the logs of this node's Ray."""
     return Path(ray._private.worker._global_node.get_logs_dir_path())
 
 
 def here(ray: Any) -> Any:
-    """A scheduling strategy that keeps an actor on the driver's node, where the journal is."""
+    """Return the scheduling strategy that keeps an actor on this node, where the journal is."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     return NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
@@ -280,7 +283,7 @@ def _join(ray: Any, address: str) -> None:
 
 
 def _probe(address: str, host: str, port: int) -> None:
-    """Find out in seconds that there is no cluster: `ray.init` tries for minutes where nothing or something else is."""
+    """Find out in seconds that there is no cluster: `ray.init` would try for minutes."""
     try:
         connection = socket.create_connection((host, port), timeout=PROBE_SECONDS)
     except (OSError, OverflowError, UnicodeError) as error:  # the last two: no port, no host name
@@ -297,7 +300,7 @@ def _probe(address: str, host: str, port: int) -> None:
 
 
 def _check_token(ray: Any, address: str) -> None:
-    """Ask for the reason at once where the cluster would refuse us: `ray.init` says something else after 20 seconds."""
+    """Find out at once why the cluster refuses the token: `ray.init` would give another reason after 20 seconds."""
     if os.environ.get("RAY_AUTH_MODE") != "token":
         return
     loader = loader_of(ray)
@@ -311,11 +314,11 @@ def _check_token(ray: Any, address: str) -> None:
             "~/.ray/auth_token or RAY_AUTH_TOKEN"
         ) from error
     except (RuntimeError, ray.exceptions.RayError):
-        return  # `ray.init` will say what is wrong
+        return  # `ray.init` raises what is wrong
 
 
 def _quieten() -> None:
-    """Send the messages that Ray prints to the driver's stdout, whatever it is told, to the log instead."""
+    """Log the messages that Ray prints to the driver's stdout whatever its options are."""
     import ray._private.worker as ray_worker
 
     ray_worker.print_to_stdstream = lambda data, ignore_prefix: log.debug("%s", data.get("lines"))

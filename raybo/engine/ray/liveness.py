@@ -1,4 +1,4 @@
-"""Whether the Ray that a study runs on is alive: if not, Ray waits without a word, for ever or until it aborts.
+"""Finds out that the Ray that a study runs on has died: Ray itself waits, for ever or until it aborts.
 
 A node's raylet starts its workers, and the GCS, on the head, knows the nodes. If this process started Ray, both are its
 children. Otherwise, this node's raylet answers on its socket and the GCS on its port.
@@ -18,12 +18,13 @@ from typing import Any
 
 from raybo.common.errors import RayError
 
-LOOK_SECONDS = 2.0  # between looks at a Ray that somebody else has started
-RAYLET_SECONDS = 6.0  # it has a socket of this machine: where that refuses for so long, it is dead
-GCS_SECONDS = 45.0  # it may be started again meanwhile; after 60, Ray aborts this process
-SILENCE_SECONDS = 6.0  # after which it is told that the GCS does not answer
+LOOK_SECONDS = 2.0  # between checks of a Ray that another process has started
+RAYLET_SECONDS = 6.0  # a raylet whose local socket refuses for so long is dead
+GCS_SECONDS = 45.0  # a GCS that does not answer for so long is dead; after 60, Ray aborts this process
+SILENCE_SECONDS = 6.0  # a GCS that does not answer for so long is warned of
 CONNECT_SECONDS = 2.0
-START_LOOK_SECONDS, LOOKS = 1.0, 8  # between looks at a Ray that is being started, and how often it must be dead
+START_LOOK_SECONDS = 1.0  # between checks of a Ray that is being started
+LOOKS = 8  # a Ray that is being started has died if it is dead in so many checks in a row
 
 log = logging.getLogger("raybo")
 
@@ -32,8 +33,8 @@ class RayDied(RayError):
     """The Ray that the study ran on is gone; what was committed is in the journal."""
 
 
-class Pulse:
-    """Feels the pulse of the Ray that this process is connected to.
+class Liveness:
+    """Checks whether the Ray that this process is connected to is alive.
 
     Args:
         ray: the module, connected.
@@ -44,16 +45,16 @@ class Pulse:
         self._address = str(ray.get_runtime_context().gcs_address)
         host, _, port = self._address.rpartition(":")
         self._gcs = (host, int(port))
-        self._heard = self._seen = self._looked = time.monotonic()
-        self._told = False
-        # elsewhere (in a container, say) its socket may be out of reach, which says nothing
+        self._answered = self._seen = self._looked = time.monotonic()
+        self._warned = False
+        # out of reach of another container, say, its socket proves nothing
         self._reaches_raylet = self._raylet_answers()
 
-    def feel(self) -> None:
-        """Look whether it is alive; cheap enough to be called several times a second.
+    def check(self) -> None:
+        """Check once; cheap enough to be called several times a second.
 
         Raises:
-            RayDied: it is not.
+            RayDied: it is dead.
         """
         if self._node.head:
             for kind, process in self._node.dead_processes():
@@ -70,19 +71,19 @@ class Pulse:
         elif now - self._seen > RAYLET_SECONDS:
             raise RayDied("Ray on this machine has died (its raylet no longer answers)")
         if self._gcs_answers():
-            self._heard, self._told = now, False
-        elif now - self._heard > GCS_SECONDS:
+            self._answered, self._warned = now, False
+        elif now - self._answered > GCS_SECONDS:
             raise RayDied(f"the Ray cluster at {self._address} has died (its head no longer answers)")
-        elif now - self._heard > SILENCE_SECONDS and not self._told:
+        elif now - self._answered > SILENCE_SECONDS and not self._warned:
             log.warning("the head of the Ray cluster at %s does not answer; waiting for it", self._address)
-            self._told = True
+            self._warned = True
 
     def _raylet_answers(self) -> bool:
         try:
             with socket.socket(socket.AF_UNIX) as connection:
                 connection.settimeout(CONNECT_SECONDS)
                 connection.connect(self._node.raylet_socket_name.removeprefix("unix://"))
-        except (TimeoutError, BlockingIOError):  # it is busy, and there
+        except (TimeoutError, BlockingIOError):  # it is alive and busy
             return True
         except OSError:
             return False
@@ -97,14 +98,14 @@ class Pulse:
 
 
 @contextlib.contextmanager
-def dying_in_words(ray: Any) -> Iterator[None]:
-    """While a local Ray is started: say so where it has died, and end this process.
+def report_death_at_start(ray: Any) -> Iterator[None]:
+    """Log that a local Ray has died while it is being started, and end this process.
 
-    Ray would do the same, a minute later and with a line of C++: nothing can be raised in what waits there.
+    Ray would end it a minute later with a line of C++. No exception can be raised in the code that waits for Ray.
     """
     services, is_up = ray._private.services, threading.Event()
     start_of_ray = services.start_gcs_server
-    gcs: list[subprocess.Popen[bytes]] = []  # known to Ray's node only when all of Ray has started
+    gcs: list[subprocess.Popen[bytes]] = []  # Ray's node lists it only once all of Ray has started
 
     def start_gcs_server(*args: Any, **keywords: Any) -> Any:
         found = start_of_ray(*args, **keywords)
@@ -119,7 +120,7 @@ def dying_in_words(ray: Any) -> Iterator[None]:
             if gcs and gcs[-1].poll() is not None:
                 died.add("gcs_server")
             died &= {"raylet", "gcs_server"}
-            dead = dead + 1 if died else 0  # several times: Ray may yet raise an error
+            dead = dead + 1 if died else 0  # Ray may still raise an error
         if dead == LOOKS:
             log.error("Error: the local Ray died while starting (its %s); try again", ", ".join(sorted(died)))
             if node is not None:

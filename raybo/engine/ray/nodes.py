@@ -1,4 +1,4 @@
-"""The nodes of a cluster: which were lost, so that their trials can no longer be waited for.
+"""Finds the nodes of a cluster that were lost, so that their trials are not waited for.
 
 Ray itself waits for ever for the work of a node that was cut off from the network.
 """
@@ -9,23 +9,23 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-LOOK_SECONDS = 2.0  # between looks
+LOOK_SECONDS = 2.0  # between two looks at the nodes
 GRACE_SECONDS = 2.0  # a result may still be on its way when its node is counted as dead
 
 
-class Losses:
-    """What looks at the nodes have found, of those lost since the first."""
+class NodeLosses:
+    """The nodes that were lost since the first look."""
 
     def __init__(self) -> None:
-        self._dead: set[str] | None = None  # unknown as yet: those that were lost before this study are no news
+        self._dead: set[str] | None = None  # None before the first look: nodes lost before this study are no news
         self._at = -math.inf  # when a node was last found dead
 
-    def look(self, nodes: Sequence[dict[str, Any]], now: float) -> bool:
-        """Whether a node was lost since the last look.
+    def update(self, nodes: Sequence[dict[str, Any]], now: float) -> bool:
+        """Look at the nodes; True if one was lost since the last look.
 
         Args:
-            nodes: as `ray.nodes()` tells them.
-            now: by the monotonic clock, as ever here.
+            nodes: as `ray.nodes()` returns them.
+            now: by the monotonic clock, in seconds.
         """
         before, self._dead = self._dead, {node["NodeID"] for node in nodes if not node["Alive"]}
         is_news = before is not None and bool(self._dead - before)
@@ -33,10 +33,12 @@ class Losses:
             self._at = now
         return is_news
 
-    def concern(self, node: str | None, submitted: float, now: float) -> bool:
-        """Whether a trial on this node is lost; where it has not begun anywhere, whether it may be, given when it left.
+    def affect(self, node: str | None, submitted: float, now: float) -> bool:
+        """True if a trial is lost, or may be, as it has not begun and Ray may have sent it to a lost node.
 
-        It may be on its way to a lost node, which Ray may not have noticed when it was sent.
+        Args:
+            node: on which it runs; None if it has not begun.
+            submitted, now: by the monotonic clock, in seconds.
         """
         if node is not None:
             return node in (self._dead or ())

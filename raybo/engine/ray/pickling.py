@@ -1,4 +1,4 @@
-"""The user's function on its way to a worker, together with what Ray's pickle would leave behind."""
+"""The user's function on its way to a worker, together with what Ray's pickle would leave out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from raybo.job.shared_data import Shared
 def pickled(function: Callable[..., Any], data: Mapping[str, Shared[Any]] | None = None) -> bytes:
     """The user's function for Ray to send, with the memoised functions that it calls, and data as further parameters.
 
-    Those are pickled by name otherwise, which a worker cannot find where the file was loaded by its path. The directory
+    Otherwise those are pickled by name, which a worker cannot find if the file was loaded by its path. The directory
     of that file goes along, as what lies beside it is imported by name.
     """
     from ray import cloudpickle
@@ -68,7 +68,7 @@ def make_importable(directories: Iterable[str]) -> None:
 
 
 def _logging() -> tuple[int, str | None] | None:
-    """How the user has set up logging, which a worker does not do again: level and format; None where that was not."""
+    """Return the level and format of the user's logging, for a worker to set up; None if there is none."""
     root = logging.getLogger()
     if not root.handlers:
         return None
@@ -95,7 +95,7 @@ def unpickled(function: bytes) -> Callable[..., Any]:
 
 @lru_cache(maxsize=1)
 def unpickled_from_store(reference: Any) -> Callable[..., Any]:
-    """The same, of one that was so large that it was put into Ray's object store."""
+    """Return the user's function if it was so large that it was put into Ray's object store."""
     import ray
 
     return unpickled.__wrapped__(cast(Any, ray).get(reference))

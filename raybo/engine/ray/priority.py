@@ -1,4 +1,4 @@
-"""Who goes first when processors are short: the study, then its trials.
+"""Priorities of processes when processors are short: the study's, then its trials'.
 
 Ray starts its workers at nice 15, including the study's own process, which is one of them. Beside its own busy trials,
 or anything else, that process then gets a processor late, and meanwhile no worker has anything to do. On a Ray that
@@ -12,15 +12,15 @@ import contextlib
 import os
 from functools import cache
 
-OURS = "RAYBO_TRIAL_NICENESS"  # in the environment of the workers of a Ray that raybo started
-TRIALS = 15  # what Ray gives its workers
+OURS = "RAYBO_TRIAL_NICENESS"  # set for the workers of a Ray that raybo started
+TRIALS = 15  # the niceness that Ray gives its workers
 
-# for a Ray that raybo starts; left out where the user has set the first
+# the environment of a Ray that raybo starts, unless the user has set the first
 SETTINGS = {"RAY_worker_niceness": "0", OURS: str(TRIALS)}
 
 
 @cache  # once per worker: it would add up
-def give_way() -> None:
+def lower_priority() -> None:
     """Lower this worker's priority as Ray would have; called in a trial before any of the user's code runs.
 
     All its threads, as a numerical library may have begun its own when it was loaded; those begun later inherit it. On

@@ -11,7 +11,7 @@ from raybo.job.objective import Objective
 
 
 def resources_of(objective: Objective) -> dict[str, Any]:
-    """The resources of one trial, as arguments of `ray.remote`."""
+    """Return the resources of one trial, as arguments of `ray.remote`."""
     resources: dict[str, Any] = {"num_cpus": objective.num_cpus, "num_gpus": objective.num_gpus}
     if objective.memory is not None:
         resources["memory"] = objective.memory
@@ -20,33 +20,33 @@ def resources_of(objective: Objective) -> dict[str, Any]:
     return resources
 
 
-WAITING_SHARE = 4  # of the trials that there is room for: a fourth more wait, at least one
+WAITING_SHARE = 4  # one more trial waits for every four that run, so that a cluster grows
 
 
 def waiting_for_room(room: int) -> int:
-    """How many trials wait in Ray's queue beside those that run, so that a cluster grows.
+    """Return how many trials wait in Ray's queue beside those that run, so that a cluster grows: at least one.
 
-    More would make it grow faster, and each is proposed knowing less by all the trials before it in the queue.
+    More would make it grow faster, but no trial knows the results of those before it in the queue.
     """
     return max(1, room // WAITING_SHARE)
 
 
 def share_of(room: int, studies: int, place: int) -> int:
-    """How many of the trials that there is room for are one study's: an even share, at least one.
+    """Return how many of the trials that there is room for are one study's: an even share, at least one.
 
     Args:
         room: how many there is room for.
         studies: how many share it.
-        place: of this study among them, from 0; the first ones have what does not divide.
+        place: of this study among them, from 0; the first ones get the remainder.
     """
     return max(1, room // studies + (place < room % studies))
 
 
 def workers_available(nodes: Sequence[Mapping[str, Any]], objective: Objective) -> int:
-    """How many of the objective's trials a cluster of these nodes, as `ray.nodes()` tells them, can run at a time.
+    """Return how many of the objective's trials a cluster of nodes, as in `ray.nodes()`, can run at a time.
 
     Raises:
-        RayError: not even one; Ray itself would wait for such a trial without end.
+        RayError: not even one; Ray itself would wait for such a trial for ever.
     """
     wanted = {
         "CPU": objective.num_cpus,

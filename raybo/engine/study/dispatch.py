@@ -1,4 +1,4 @@
-"""One trial in Ray's hands: submitted, awaited, cancelled; whatever happens to its task is told as an occurrence."""
+"""One trial in Ray's hands: submitted, awaited, cancelled. Whatever happens to its task becomes an occurrence."""
 
 from __future__ import annotations
 
@@ -10,73 +10,73 @@ from typing import TYPE_CHECKING, Any
 import ray
 
 from raybo.common.messages import first_line
-from raybo.engine.study.lifecycle import Life, Occurrence
+from raybo.engine.lifecycle import Life, Occurrence
 from raybo.engine.trial.task import TRACEBACK_CHARACTERS
-from raybo.record.events import Data
+from raybo.record.events import EventData
 
 if TYPE_CHECKING:
-    from raybo.engine.trial.captured_output import Piece
-    from raybo.engine.trial.reports import Answer
+    from raybo.engine.trial.captured_output import Chunk
+    from raybo.engine.trial.report_sender import Answer
 
-UNLOADED = "failed to import on the worker"  # Ray, of a function that it sent: the job itself travels inside
-RAYS_FILE = "/logs/worker-"  # that a worker opens before a task, gone with a Ray whose owner was killed
+UNLOADED = "failed to import on the worker"  # in Ray's message about a function that it sent; the job is inside
+LOG_FILE = "/logs/worker-"  # a worker opens one before a task; it is missing if Ray is being removed
 
-Outcome = tuple[Occurrence, Data]  # and what the event that records it holds
+Outcome = tuple[Occurrence, EventData]  # with the data of the event that records it
 
 
 @dataclass
-class Flight:
+class DispatchedTrial:
     """A trial in the engine: its life so far, and the task that runs it.
 
     Attributes:
         life: its phase, its attempt, how often it lost its worker.
-        task: the running attempt's, once it is submitted.
-        submitted: when, by the monotonic clock.
-        node: where it runs; None until it says so.
-        gone: to be set where this attempt's node was lost; the next attempt has its own.
-        reason: why it is stopped; empty while nobody wants that.
-        printed: what came with its result of what it printed; None where no result came.
-        answer: what it is told where it was pruned or paused; None where it was not.
+        task: Ray's reference to the running attempt, once it is submitted.
+        submitted: when it was submitted, by the monotonic clock, in seconds.
+        node: the node that it runs on; None until it has begun.
+        node_lost: set when this attempt's node is lost; the next attempt has an event of its own.
+        reason: why it is to stop; empty if it is not.
+        unsent_output: the output that came with the result; None if there is no result.
+        answer: the verdict by which it was pruned or paused; None if it was not.
     """
 
     life: Life
     task: Any = None
     submitted: float = 0.0
     node: str | None = None
-    gone: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    node_lost: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     reason: str = ""
-    printed: list[Piece] | None = field(default=None, init=False)
+    unsent_output: list[Chunk] | None = field(default=None, init=False)
     answer: Answer | None = field(default=None, init=False)
     _started: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _over_limit: bool = field(default=False, init=False)
 
     def submit(self, task: Any, *arguments: Any) -> None:
-        """Give this attempt to Ray, as a task with these arguments."""
+        """Submit this attempt to Ray, as a task with these arguments."""
         self.submitted = time.monotonic()
         self.task = task.remote(*arguments)
 
     def start(self, node: str) -> None:
-        """It has begun, on that node; its time limit counts from here."""
+        """Note that it has begun on a node; its time limit counts from here."""
         self.node = node
         self._started.set()
 
     def stop(self, reason: str) -> None:
-        """End it, whatever it does."""
+        """Stop it, whatever it does."""
         self.reason = reason
         if self.task is not None:
             ray.cancel(self.task, force=True)
 
-    def again(self) -> None:
-        """Make ready for another attempt."""
-        self.node, self._started, self.gone = None, asyncio.Event(), asyncio.Event()
-        self.printed, self._over_limit = None, False
+    def reset(self) -> None:
+        """Forget this attempt, so that another can be submitted."""
+        self.node, self._started, self.node_lost = None, asyncio.Event(), asyncio.Event()
+        self.unsent_output, self._over_limit = None, False
 
     async def outcome(self, limit: float | None, on_cluster: bool) -> Outcome:
-        """Wait for this attempt's end, or for the limit in seconds, or on a cluster for the loss of its node."""
+        """Wait for this attempt's end, its limit in seconds or, on a cluster, the loss of its node."""
         watch = asyncio.ensure_future(self._watch(limit)) if limit is not None else None
         try:
-            occurrence, data, *rest = await (self._unless_gone() if on_cluster else self.task)
-            self.printed = rest[0] if rest else None
+            occurrence, data, *rest = await (self._unless_node_lost() if on_cluster else self.task)
+            self.unsent_output = rest[0] if rest else None
             return occurrence, data
         except ray.exceptions.RayError as error:
             if self._over_limit and limit is not None:
@@ -84,48 +84,48 @@ class Flight:
                 return Occurrence.OVER_LIMIT, {"reason": reason, "seconds": limit}
             if self.reason:
                 return Occurrence.STOPPED, {"reason": self.reason}
-            return of_ray_error(error)
+            return outcome_of_error(error)
         finally:
             if watch is not None:
                 watch.cancel()
 
     async def _watch(self, limit: float) -> None:
-        """Cancel it when it has run longer than its limit, counted from when it began."""
+        """Cancel it when it has run longer than its limit."""
         await self._started.wait()
         await asyncio.sleep(limit)
         self._over_limit = True
         ray.cancel(self.task, force=True)  # anything less waits for a long call into C to return
 
-    async def _unless_gone(self) -> Any:
-        """What comes of it, or that its node was lost: Ray may wait for such a trial without end."""
+    async def _unless_node_lost(self) -> Any:
+        """Return its result, or that its node was lost: Ray may wait for such a trial for ever."""
         returned: asyncio.Future[Any] = asyncio.ensure_future(_returned(self.task))
-        gone = asyncio.ensure_future(self.gone.wait())
+        lost = asyncio.ensure_future(self.node_lost.wait())
         try:
-            await asyncio.wait([returned, gone], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([returned, lost], return_when=asyncio.FIRST_COMPLETED)
             if returned.done():
                 return returned.result()
-            ray.cancel(self.task, force=True)  # whatever it still delivers, nobody listens to this attempt any more
+            ray.cancel(self.task, force=True)  # a result that still comes is ignored
             if self.node is None:
                 return Occurrence.NEVER_BEGAN, {"reason": "a node was lost before it started"}
             return Occurrence.WORKER_LOST, {"reason": "its node was lost"}
         finally:
             returned.cancel()
-            gone.cancel()
+            lost.cancel()
 
 
 async def _returned(task: Any) -> Any:
     return await task
 
 
-def of_ray_error(error: Exception) -> Outcome:
-    """What a failure that Ray reports was: the loss of a worker, unless it was the job's own doing."""
+def outcome_of_error(error: Exception) -> Outcome:
+    """Return what a failure that Ray reports was: the loss of a worker, unless the job caused it."""
     if isinstance(error, ray.exceptions.OutOfMemoryError):
         return Occurrence.OVER_LIMIT, {"reason": f"it was killed for lack of memory: {first_line(error)}"}
     if isinstance(error, ray.exceptions.RayTaskError):  # before the objective began: its code could not be loaded
         last = str(error).strip().splitlines()[-1]
         if UNLOADED in str(error) and not last.startswith(("ImportError", "ModuleNotFoundError")):
             return Occurrence.WORKER_LOST, {"reason": f"its worker could not be given its code ({last})"}
-        if last.startswith("FileNotFoundError") and RAYS_FILE in last:
+        if last.startswith("FileNotFoundError") and LOG_FILE in last:
             return Occurrence.NEVER_BEGAN, {"reason": "the Ray that it was to run on is being removed"}
         return Occurrence.RAISED, {"reason": last, "traceback": str(error)[-TRACEBACK_CHARACTERS:]}
     if isinstance(error, ray.exceptions.NodeDiedError):

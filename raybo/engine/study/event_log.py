@@ -1,8 +1,7 @@
 """The event log of a running study: what has happened, committed before anybody outside hears of it.
 
 The searcher takes in an event at once, so that the next proposal takes it into account; the event then waits for the
-next commit. What others are told about the study (counts, the best, the pace, notes) comes from committed events only,
-which have a ledger of their own.
+next commit. What is shown of the study (counts, the best, timings, notes) comes from committed events only.
 
 A thread writes: while it waits for the disk, the study goes on, and what is added meanwhile goes into the next commit.
 """
@@ -13,22 +12,41 @@ import asyncio
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import cast
+from typing import TypeVar, cast
 
 from raybo.common.errors import JournalError
-from raybo.engine.plan import Plan, Status
-from raybo.engine.study.pace import Pace
-from raybo.engine.study.repeated_failures import Alike
+from raybo.engine.plan import Plan
+from raybo.engine.status import Status
+from raybo.engine.study.committed import Before, Committed
+from raybo.engine.study.repeated_failures import RepeatedFailures
+from raybo.engine.study.timings import Timings
 from raybo.job.objective import Objective
 from raybo.journal import Journal, clean
 from raybo.journal.beside import without_password
-from raybo.record.events import COUNTED, FAILURES, Event, Kind, Origin, State, artifacts_of, planned, saved_share
-from raybo.record.ledger import Ledger
+from raybo.record.events import (
+    COUNTED,
+    FAILURES,
+    Asked,
+    AttemptEvent,
+    Ended,
+    Event,
+    Failed,
+    Origin,
+    Planned,
+    Retried,
+    State,
+    Told,
+    TrialEvent,
+    artifacts_of,
+)
 from raybo.record.stopping import Stopping
-from raybo.searcher import NO_CONTEXT
-from raybo.study.confirmation import again
-from raybo.study.study import searcher_of
+from raybo.record.trial import saved_share
+from raybo.searcher import NO_CONTEXT, Searcher
+from raybo.study.confirmation import again_count
+
+E = TypeVar("E", bound=Event)
 
 NOTES = 1_000  # of the last things that happened to single trials
 
@@ -42,7 +60,7 @@ class EventLog:
         pace: hears what each suggestion and each finished trial took.
     Attributes:
         searcher: knows everything that was added, committed or not.
-        committed: what is committed, which is what may be told.
+        committed: the study as far as it is committed, which is what others are shown.
         improved: number of the last event that brought a better best, committed or not.
         losses: how often each trial had lost its worker when the journal was opened.
         failures: the trials that had failed when the journal was opened, and the numbers of those events.
@@ -53,22 +71,22 @@ class EventLog:
         JournalError: the journal cannot be opened.
     """
 
-    def __init__(self, plan: Plan, objective: Objective, pace: Pace) -> None:
+    def __init__(self, plan: Plan, objective: Objective, timings: Timings) -> None:
         self.plan = plan
-        self.pace = pace
-        self.journal = Journal(plan.path, plan.description, driver=None if plan.detached else plan.driver)
-        self.searcher = searcher_of(plan.description, objective.space, objective.context)
-        self.committed = Ledger(objective.space, objective.goals, objective.context)
+        self.timings = timings
+        self.journal = Journal(plan.path, plan.description, driver=None if plan.options.detach else plan.driver)
+        self.searcher = Searcher.of(plan.description.over(objective.space, objective.context))
+        self.committed = Committed(self.searcher.ledger)
         self.improved = 0
         self.losses: dict[int, int] = {}
         self.failures: dict[int, int] = {}
         self.touched: set[int] = set()
-        self.alike = Alike()
-        self.stopping = Stopping(plan.limits, self.committed.goals)
+        self.repeated_failures = RepeatedFailures()
+        self.stopping = Stopping(plan.options.limits, objective.goals)
         self._last: Event | None = None
         self._known_front: tuple[int, tuple[int, float]] | None = None  # by how many trials have finished
-        self._unwritten: list[Event] = []  # added, and not committed
-        self._untold: deque[Event] = deque()  # committed, and not known to `committed` yet
+        self._unwritten: list[Event] = []
+        self._written = 0  # number of the last event that was written in this process
         self._disk = threading.Lock()  # one transaction at a time
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="commit")
         self._writing: asyncio.Future[None] | None = None
@@ -80,43 +98,45 @@ class EventLog:
         self._misses_reports = False  # whether a trial told a scheduler nothing
         self._ended_before = 0  # trials, when the driver began
         for event in self.journal.events:
+            before = Before.of(self.searcher.ledger, event)
             self.searcher.apply(event)
-            self._announce(event)
+            self._announce(event, before)
             self._hear(event)
-            if event.trial is not None and event.kind is not Kind.ASKED:
+            if isinstance(event, TrialEvent) and not isinstance(event, Asked):
                 self.touched.add(event.trial)
-            if event.kind is Kind.RETRIED:
-                self.losses[cast(int, event.trial)] = int(event.data.get("losses", 0))
-                self.failures.pop(cast(int, event.trial), None)
-            elif event.kind is Kind.FAILED:
-                self.failures[cast(int, event.trial)] = event.number
+            if isinstance(event, Retried):
+                self.losses[event.trial] = event.losses or 0
+                self.failures.pop(event.trial, None)
+            elif isinstance(event, Failed):
+                self.failures[event.trial] = event.number
             if event.state in COUNTED and event.number <= plan.after:
                 self._ended_before += 1
         place = None if plan.artifacts is None else without_password(plan.artifacts)
         is_news = place is not None and place not in artifacts_of(self.journal.events)[:1]
         if self.searcher.ledger.planned != plan.trials or is_news:
-            self.add(planned(plan.trials, place if is_news else None))
+            self.add(Planned(trials=plan.trials, artifacts=place if is_news else None))
 
     @property
     def newest(self) -> int:
         """Number of the last event, committed or not."""
         return self.searcher.ledger.last_event
 
-    def add(self, event: Event) -> Event:
+    def add(self, event: E) -> E:
         """Take in an event, and return it with its number; the next commit holds it."""
         ledger = self.searcher.ledger
-        best, front = ledger.incumbent, ledger.front
+        before = Before.of(ledger, event)
         numbered = self.searcher.apply(clean(event))
-        now = ledger.incumbent
-        if event.kind is Kind.ASKED:
+        now, best = ledger.incumbent, before.incumbent
+        if isinstance(event, Asked):
             if event.origin is None:
-                self.pace.suggestions.append(event.data["suggest_seconds"])
-                self.pace.spent.append(event.data["suggest_processor_seconds"])
-        elif (now is None and ledger.front is not front) or (
+                self.timings.suggestions.append(event.suggest_seconds or 0.0)
+                self.timings.spent.append(event.suggest_processor_seconds or 0.0)
+        elif (now is None and ledger.front is not before.front) or (
             now is not None and (best is None or now.value != best.value)
         ):
             self.improved = numbered.number
         self._hear(numbered)
+        self.committed.add(numbered, before)
         self._unwritten.append(numbered)
         return numbered
 
@@ -162,15 +182,14 @@ class EventLog:
             if batch:
                 self.journal.append(batch)
                 del self._unwritten[: len(batch)]
-                self._untold.extend(batch)
+                self._written = batch[-1].number
 
     def _tell(self) -> None:
         """Let what is committed be told; in the study's own thread."""
-        while self._untold:
-            event = self._untold.popleft()
-            self._announce(event)
-            if event.kind is Kind.TOLD:
-                self.pace.trials.append(event.data["seconds"])
+        for event, before in self.committed.advance(self._written):
+            self._announce(event, before)
+            if isinstance(event, Told):
+                self.timings.trials.append(event.seconds or 0.0)
 
     def status(self, running: int, reason: str, after: int) -> Status:
         """The study now.
@@ -186,13 +205,13 @@ class EventLog:
         best = self.committed.incumbent
         return Status(
             metric=self.plan.description.metric,
-            planned=self.plan.trials + (confirming := _run_again(self.committed)),
+            planned=self.plan.trials + (confirming := self.committed.run_again),
             confirming=confirming,
             finished=self.committed.count(State.FINISHED),
             failed=self.committed.count(*FAILURES),
             running=running,
             best=None if best is None else (best.number, cast(float, best.value)),
-            suggest_seconds=self.pace.suggest_seconds,
+            suggest_seconds=self.timings.suggest_seconds,
             elapsed=elapsed,
             left=elapsed / here * max(0, self.plan.trials + confirming - ended) if here else None,
             notes=[text for number, text in self._notes if number > after],
@@ -201,7 +220,7 @@ class EventLog:
             has_context=self.searcher.context is not None,
             pruned=self.committed.count(State.PRUNED),
             paused=self.committed.count(State.PAUSED),
-            reporting=self._reporting(),
+            reporting=self.committed.reporting,
             steps=self.searcher.steps,
             saved=saved_share(self.committed.trials, self.searcher.steps),
             front=self._front(),
@@ -210,19 +229,12 @@ class EventLog:
     def end(self, reason: str) -> None:
         """Record why the study ends before its trials have all been run, unless that was the last that was said."""
         last = self._last
-        if last is None or last.kind is not Kind.ENDED or last.data["reason"] != reason:
-            self.add(Event(Kind.ENDED, None, {"reason": reason}))
-
-    def _reporting(self) -> list[tuple[int, int, float]]:
-        """Those that run and have reported, the furthest first: number, last step, its value."""
-        if not self.committed.history.reports_in_order:
-            return []
-        running = [trial for trial in self.committed.trials if trial.state is State.PENDING and trial.step]
-        return [(t.number, t.step, t.reports[-1][1]) for t in sorted(running, key=lambda t: (-t.step, t.number))]
+        if not isinstance(last, Ended) or last.reason != reason:
+            self.add(Ended(reason=reason))
 
     def _front(self) -> tuple[int, float] | None:
         """Size and hypervolume of the committed front, found anew when a trial has finished; None with one metric."""
-        if self.committed.goals.k == 1:
+        if self.searcher.goals.k == 1:
             return None
         finished = self.committed.count(State.FINISHED)
         if self._known_front is None or self._known_front[0] != finished:
@@ -235,8 +247,9 @@ class EventLog:
 
     def has_asked_enough(self) -> bool:
         """Whether no trial more is wanted, if those that run end with a result or a failure."""
-        stopped = self.committed.count(State.STOPPED)
-        return len(self.searcher.trials) - stopped - _run_again(self.searcher.ledger) >= self.plan.trials
+        trials, history = self.searcher.trials, self.searcher.history
+        not_counted = self.committed.count(State.STOPPED) + again_count(trials, history)
+        return len(trials) - not_counted >= self.plan.trials
 
     def close(self) -> None:
         """Close the journal, when the disk has what it was given."""
@@ -252,42 +265,40 @@ class EventLog:
         self.stopping.hear(event)
         trial = None if event.trial is None else self.searcher.trials[event.trial]
         if trial is not None and trial.origin is not Origin.ADDED:
-            self.alike.hear(event, is_new=event.number > self.plan.known)
+            self.repeated_failures.add(event, is_new=event.number > self.plan.known)
 
-    def _announce(self, event: Event) -> None:
-        """Let a committed event be told: with the counts, and where the user should hear of it at once, by a note.
+    def _announce(self, event: Event, before: Before) -> None:
+        """Note what the user should know of a committed event at once.
 
-        Noted are a trial that failed or starts again, and the first one whose context is not known, of which something
-        is not kept, or that told a scheduler nothing.
+        That is a trial that failed or starts again, and the first one whose context is not known, of which something
+        is not kept, or that reported nothing to a scheduler.
         """
-        if event.kind is Kind.RETRIED and self.committed.trials[cast(int, event.trial)].state in COUNTED:
+        if not isinstance(event, TrialEvent):
+            return
+        if isinstance(event, Retried) and before.trial is not None and before.trial.state in COUNTED:
             self._ended_before -= 1
-        self.committed.apply(event)
-        who, reason = f"trial {event.trial}", event.data.get("reason", "")
-        if event.kind is Kind.FAILED:
-            self._notes.append((event.number, f"{who} {event.state}: {reason}"))
-        if note := event.data.get("context_note"):
-            self._notes.append((event.number, f"{who}: {note}"))
-        if event.kind is Kind.TOLD and "context_missing" in event.data and not self._misses_context:
-            self._misses_context = True
-            self._notes.append((event.number, f"{who}: {NO_CONTEXT}"))
-        if (left := event.data.get("metrics_left")) and not self._leaves_metrics:
-            self._leaves_metrics = True
-            self._notes.append((event.number, f"{who}: of what it returned, {', '.join(left)} cannot be kept as JSON"))
-        if event.kind is Kind.TOLD and not self._misses_reports and (unjudged := self._unjudged(event)):
-            self._misses_reports = True
-            self._notes.append((event.number, f"{who}: {unjudged}"))
-        if event.kind is Kind.RETRIED:
-            self._notes.append((event.number, f"{who} starts again (attempt {event.data['attempt']}): {reason}"))
+        self._notes.extend((event.number, f"trial {event.trial}{text}") for text in self._notes_on(event))
 
-    def _unjudged(self, event: Event) -> str:
-        """In words, that a trial which has finished told the scheduler nothing; empty where that is not so."""
-        trial, rule = self.committed.trials[cast(int, event.trial)], self.searcher.rule
+    def _notes_on(self, event: TrialEvent) -> Iterator[str]:
+        if isinstance(event, Failed):
+            yield f" {event.state}: {event.reason or ''}"
+        if event.context_note:
+            yield f": {event.context_note}"
+        if isinstance(event, Told) and event.context_missing is not None and not self._misses_context:
+            self._misses_context = True
+            yield f": {NO_CONTEXT}"
+        if isinstance(event, AttemptEvent) and event.metrics_left and not self._leaves_metrics:
+            self._leaves_metrics = True
+            yield f": of what it returned, {', '.join(event.metrics_left)} cannot be kept as JSON"
+        if isinstance(event, Told) and not self._misses_reports and (unjudged := self._unjudged(event)):
+            self._misses_reports = True
+            yield f": {unjudged}"
+        if isinstance(event, Retried):
+            yield f" starts again (attempt {event.attempt}): {event.reason}"
+
+    def _unjudged(self, event: Told) -> str:
+        """In words, that a finished trial reported nothing to the scheduler; empty if it did."""
+        trial, rule = self.searcher.trials[event.trial], self.searcher.rule
         if rule is None or trial.step or trial.origin is Origin.ADDED:
             return ""
         return f"it finished without a report, so the scheduler {rule.name} had nothing to judge"
-
-
-def _run_again(ledger: Ledger) -> int:
-    """How many trials run a configuration again, to confirm it. Looked for only where there are any."""
-    return len(again(ledger.trials)) if ledger.history.count_tag("confirms") else 0

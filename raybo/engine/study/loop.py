@@ -1,49 +1,38 @@
-"""The loop of a study: performs what `lifecycle` and `workers` say, and turns whatever happens into an occurrence.
+"""The loop of a study: one coroutine per worker takes the next trial, carries it to its end, and takes the next.
 
-One coroutine per worker: ask, commit, submit, await, commit, again. On a cluster, another coroutine watches the nodes:
-a trial is given up if Ray counts its node as dead. Trials that were in flight when the last loop of this study was lost
-are submitted again first.
+On a cluster, another coroutine watches the nodes: a trial is given up if Ray counts its node as dead. Trials that were
+in flight when the last loop of this study was lost are submitted first.
 """
 
 from __future__ import annotations
 
 import asyncio
-import secrets
 import time
-from collections import deque
 from dataclasses import replace
 from typing import Any, cast
 
 import ray
 
-from raybo.common.errors import JournalError, RayError, SpaceError, TrialError
-from raybo.engine.plan import Plan, Status
-from raybo.engine.ray.connection import logs_directory
-from raybo.engine.ray.detached_studies import studies_here
-from raybo.engine.ray.nodes import GRACE_SECONDS, LOOK_SECONDS, Losses
-from raybo.engine.ray.resources import share_of, waiting_for_room, workers_available
-from raybo.engine.ray.submit import Launcher
-from raybo.engine.study.dispatch import Flight
+from raybo.engine.lifecycle import Phase
+from raybo.engine.plan import Plan
+from raybo.engine.ray.nodes import GRACE_SECONDS, LOOK_SECONDS, NodeLosses
+from raybo.engine.status import Status
+from raybo.engine.study.capacity import Capacity
+from raybo.engine.study.ending import Ending
 from raybo.engine.study.event_log import EventLog
-from raybo.engine.study.judging import Judging
-from raybo.engine.study.lifecycle import Life, Occurrence, Phase, Step
-from raybo.engine.study.pace import Pace
-from raybo.engine.study.proposals import Proposals
-from raybo.engine.study.trial_output import Printed
-from raybo.engine.study.workers import Ahead, Situation, Turn, ahead, in_flight, turn
-from raybo.engine.trial.captured_output import left_by
-from raybo.engine.trial.reports import Answer
-from raybo.engine.trial.task import Parcel
+from raybo.engine.study.next_trials import NextTrials
+from raybo.engine.study.timings import Timings
+from raybo.engine.study.trial_runs import TrialRuns
+from raybo.engine.study.user_requests import watch_requests
+from raybo.engine.study.workers import Ahead
+from raybo.engine.trial.report_sender import Answer
+from raybo.engine.trial.task import PackedFunction
 from raybo.job.objective import Objective
 from raybo.journal import requests
-from raybo.record.events import LOST, Data, Event, Kind, Origin, State
-from raybo.schedulers.rule import JOB
-from raybo.study import warm_start
-from raybo.study.confirmation import still_to_run
+from raybo.journal.requests import Request
+from raybo.record.events import EventData
 
 STOP_REASON = "stopped by the user"
-REQUEST_SECONDS = 1.0  # between looks at what the user asks from elsewhere
-SHARE_SECONDS = 0.002  # a result waits this long for the proposal that follows it, to be committed with it
 
 
 class StudyLoop:
@@ -57,380 +46,148 @@ class StudyLoop:
         JournalError: the journal cannot be opened.
     """
 
-    def __init__(self, plan: Plan, objective: Objective, function: Parcel) -> None:
+    def __init__(self, plan: Plan, objective: Objective, function: PackedFunction) -> None:
         self.plan = plan
-        self.objective = objective
-        self.pace = Pace(plan.workers, plan.takes_all_room)
-        self.log = EventLog(plan, objective, self.pace)
-        self.proposals = Proposals(self.log, self.pace)
-        self.on_cluster = len(cast(Any, ray).nodes()) > 1 or plan.elastic
-        listens = plan.trial_seconds is not None or self.on_cluster or self.log.searcher.context is not None
-        self.name = secrets.token_hex(8)
-        self.printed = Printed(plan.path if plan.is_kept else None, self.log.note, plan.artifacts)
-        self.launcher = Launcher(
+        timings = Timings(plan.workers, plan.takes_all_room)
+        self.log = EventLog(plan, objective, timings)
+        self.ending = Ending(self.log, plan.options.keep_going)
+        self.capacity = Capacity(plan, objective, timings)
+        self.runs = TrialRuns(
+            plan,
             objective,
             function,
-            name=self.name,
-            journal=plan.path,
-            seed=plan.description.seed,
-            listens=listens,
-            fresh_workers=plan.fresh_workers,
-            artifacts=plan.artifacts,
-            keep=plan.keep_checkpoints,
+            log=self.log,
+            ending=self.ending,
+            capacity=self.capacity,
+            on_cluster=len(cast(Any, ray).nodes()) > 1 or plan.elastic,
         )
-        self.judging = Judging(self.log, self._meet)
-        self.room = plan.workers
-        self.reason = ""  # why the study stops before its end
-        self.enough = ""  # why the search has found enough, where it has
-        self.confirming: deque[int] | None = None  # trials whose configurations are to be run again, once that is known
-        self.is_hopeless = False  # whether that is because every trial fails
-        self.flights: dict[int, Flight] = {}
-        self.interrupted: deque[int] = deque()  # trials to be run first: enqueued, or lost with the last loop
-        self.wanted: deque[int] = deque()  # trials that had failed, to be run next
-        self.asking = asyncio.Lock()
-        self.slots: dict[int, asyncio.Task[None]] = {}
-        self.slot_ended = asyncio.Event()
+        self.next_trials = NextTrials(plan, self.log, self.runs, self.ending, self.capacity)
+        self._workers: dict[int, asyncio.Task[None]] = {}
+        self._worker_left = asyncio.Event()
 
     async def run(self) -> None:
-        """To the end of the study, or until it is stopped.
+        """Run the study to its end, or until it is stopped.
 
         Raises:
             TrialError: it was given up, as its first trials all failed alike.
         """
-        self._take_up()
-        self._end_if_enough()
-        watch = asyncio.ensure_future(self._watch_nodes()) if self.on_cluster else None
-        hear = asyncio.ensure_future(self._hear_requests()) if self.plan.is_kept else None
-        deadline = None
-        if self.plan.max_seconds is not None:
-            left = self.plan.begun + self.plan.max_seconds - time.monotonic()
-            reason = f"time limit of {self.plan.max_seconds / 60:g} minutes"
-            deadline = asyncio.get_running_loop().call_later(max(0.0, left), self.stop, reason)
+        self.runs.judge.recover()
+        self.next_trials.recover()
+        self.ending.check_enough()
+        beside: list[asyncio.Future[None] | asyncio.TimerHandle] = []
+        if self.runs.on_cluster:
+            beside.append(asyncio.ensure_future(self._watch_nodes()))
+        if self.plan.is_kept:
+            beside.append(asyncio.ensure_future(watch_requests(self.plan, self._stop_for_user, self._enqueue)))
+        if (minutes := self.plan.options.max_minutes) is not None:
+            left = self.plan.begun + 60 * minutes - time.monotonic()
+            reason = f"time limit of {minutes:g} minutes"
+            beside.append(asyncio.get_running_loop().call_later(max(0.0, left), self.stop, reason))
         try:
             if self.plan.elastic:
-                await self._share(await asyncio.get_running_loop().run_in_executor(None, ray.nodes))
-            self._open_slots()
-            while self.slots:  # more may be opened while these run
-                await self.slot_ended.wait()
-                self.slot_ended.clear()
-                for index, slot in list(self.slots.items()):
-                    if slot.done():
-                        del self.slots[index]
-                        slot.result()
-                self._wake()
-                if not self.slots and self._confirms():
-                    self._open_slots()
-            if not self.reason:
-                self.judging.end_paused()
-            if why := self.reason or self.enough:
-                self.log.end(why)
+                await self.capacity.update(await asyncio.get_running_loop().run_in_executor(None, ray.nodes))
+            await self._work()
+            if not self.ending.stopped:
+                self.runs.judge.end_paused()
+            if self.ending.reason:
+                self.log.end(self.ending.reason)
             self.log.commit()
-            if self.is_hopeless:
-                raise TrialError(
-                    f"{self.reason}; fix that and run them again with --retry-failed (retry_failed=True), or go on "
-                    "with --keep-going (keep_going=True)"
-                )
+            self.ending.raise_if_hopeless()
         finally:
-            for running in [*self.slots.values(), watch, hear, deadline]:
-                if running is not None:
-                    running.cancel()
-            for slot in self.slots.values():  # one has told what went wrong
-                if slot.done() and not slot.cancelled():
-                    slot.exception()
-            self.proposals.close()
-            self.judging.close()
-            if hear is not None:
-                requests.hear_no_more(self.plan.path)
-            self.log.close()
+            for running in [*self._workers.values(), *beside]:
+                running.cancel()
+            self._close()
 
     def stop(self, reason: str) -> None:
-        """Ask no more, and stop what runs."""
-        if not self.reason:
-            self.reason = reason
-            for flight in self.flights.values():
-                flight.stop(reason)
+        """Ask for no more trials, and stop those that run."""
+        self.runs.stop(reason)
 
-    def status(self, after: int, heard: int = 0) -> Status:
-        """The study now, with what happened to trials after an event, and what they printed after so many lines."""
-        running = sum(flight.life.phase is Phase.RUNNING for flight in self.flights.values())
-        status = self.log.status(min(running, self.room), self.reason or self.enough, after)
-        lines, left_out, count = self.printed.since(heard)
+    def status(self, after: int, lines_seen: int = 0) -> Status:
+        """Return the study now.
+
+        Args:
+            after: number of the last event whose notes have been shown.
+            lines_seen: how many of the lines that trials have printed have been shown.
+        """
+        status = self.log.status(self.runs.running, self.ending.reason, after)
+        lines, left_out, count = self.runs.output.since(lines_seen)
         return replace(status, printed=lines, unprinted=left_out, lines=count)
 
-    def started(self, number: int, attempt: int, node: str) -> None:
-        """A trial says that it begins, and where."""
-        flight = self.flights.get(number)
-        if flight is not None and flight.life.attempt == attempt:
-            flight.start(node)
-
-    def context_observed(self, number: int, attempt: int, data: Data) -> None:
-        """A trial says which context it has observed, before it ends."""
-        flight = self.flights.get(number)
-        if flight is not None and flight.life.attempt == attempt:
-            self.log.commit_in_background(self.log.add(Event(Kind.CONTEXT_OBSERVED, number, data)).number)
-
-    async def reported(self, number: int, attempt: int, batch: list[Data]) -> Answer:
-        """A trial has come some steps further; whether it is to go on."""
-        flight = self.flights.get(number)
-        if flight is None or flight.life.attempt != attempt:
-            return Answer("gone", "its study has given it up")
-        answer = await self.judging.hear(flight, batch)
-        self._wake()
+    async def reported(self, number: int, attempt: int, batch: list[EventData]) -> Answer:
+        """Record the reports of an attempt, and answer whether it is to continue."""
+        answer = await self.runs.reported(number, attempt, batch)
+        self._resume_promoted()
         return answer
 
-    def _take_up(self) -> None:
-        """Find out what was in flight, and record that it was interrupted, but for what a verdict ends."""
-        self.judging.take_up()
-        for trial in self.log.searcher.trials:
-            if trial.state is State.PENDING:
-                losses = self.log.losses.get(trial.number, 0)
-                flight = Flight(Life(trial.number, attempt=trial.attempt, losses=losses))
-                self.flights[trial.number] = flight
-                self.interrupted.append(trial.number)
-                if trial.origin is not Origin.ENQUEUED or trial.number in self.log.touched:  # else it has yet to begin
-                    self._meet(flight, Occurrence.STUDY_LOST, {"reason": "the study was interrupted"})
-        self.log.commit()
-        if self.plan.retry_failed:
-            self.wanted.extend(number for number, event in self.log.failures.items() if event <= self.plan.known)
+    # ---- workers
 
-    # ---- what the user asks from elsewhere
+    async def _work(self) -> None:
+        """Have workers submit trials until none is left to run."""
+        self._open_workers()
+        while self._workers:  # more may be opened while these run
+            await self._worker_left.wait()
+            self._worker_left.clear()
+            for index, worker in list(self._workers.items()):
+                if worker.done():
+                    del self._workers[index]
+                    worker.result()
+            self._resume_promoted()
+            if not self._workers and self.next_trials.begin_confirming():
+                self._open_workers()
 
-    async def _hear_requests(self) -> None:
-        path, begun = self.plan.path, time.time() - (time.monotonic() - self.plan.begun)
-        requests.forget_stops(path, begun)
-        if not requests.hear(path):  # its directory cannot be written: nobody can ask
-            return
-        while True:
-            for request in requests.waiting(path):
-                if request.values is None:
-                    request.done()
-                    self.stop(STOP_REASON)
-                elif not self.reason:
-                    await self._enqueue(request)
-            await asyncio.sleep(REQUEST_SECONDS)
+    def _open_workers(self) -> None:
+        for index in range(self.capacity.workers):
+            if index not in self._workers:
+                self._workers[index] = asyncio.ensure_future(self._worker(index))
+                self._workers[index].add_done_callback(lambda _: self._worker_left.set())
 
-    async def _enqueue(self, request: requests.Request) -> None:
-        """Have a configuration run next, committed before it is taken off the list."""
-        async with self.asking:  # no proposal is on its way
-            try:
-                asked = warm_start.wanted(self.log.searcher, request.values)
-            except SpaceError as error:
-                self.log.note(f"an enqueued configuration does not fit: {error}")
-                asked = None
-            if asked is not None:
-                self.proposals.forget()
-                number = cast(int, self.log.add(asked).trial)
-                self.flights[number] = Flight(Life(number))
-                self.interrupted.append(number)
-                try:
-                    self.log.commit()
-                except JournalError:  # the next commit raises it where it is heard
-                    return
-        request.done()
-        self._open_slots()
+    async def _worker(self, index: int) -> None:
+        while (dispatched := await self.next_trials.take(index)) is not None:
+            await self.runs.carry(dispatched, self._prepare)
 
-    # ---- room for trials
+    def _resume_promoted(self) -> None:
+        """Resume a promoted trial if a worker slot is idle."""
+        if not self.ending.stopped and self.next_trials.can_promote():
+            self._open_workers()
 
-    def _open_slots(self) -> None:
-        for index in range(in_flight(self._submitted(), self.pace)):
-            if index not in self.slots:
-                self.slots[index] = asyncio.ensure_future(self._slot(index))
-                self.slots[index].add_done_callback(lambda _: self.slot_ended.set())
+    def _prepare(self) -> None:
+        """Have ready, while trials run, what workers would wait for: the next trial in Ray's queue, or its proposal."""
+        if self.next_trials.ahead() is Ahead.TRIAL:
+            self._open_workers()
 
-    def _wake(self) -> None:
-        """Have a worker go on with a paused trial, if there is one to go on and a worker that has left."""
-        if not (self.reason or self.enough) and self.judging.promoted(self.flights) is not None:
-            self._open_slots()
+    # ---- beside the workers
 
-    def _submitted(self) -> int:
-        """How many trials Ray has at a time: those that it has room for, and where it is to grow, some that wait."""
-        return self.room + (waiting_for_room(self.room) if self.plan.grows else 0)
+    def _stop_for_user(self) -> None:
+        self.stop(STOP_REASON)
+
+    async def _enqueue(self, request: Request) -> None:
+        if await self.next_trials.enqueue(request):
+            self._open_workers()
 
     async def _watch_nodes(self) -> None:
-        """Give up trials whose node was lost, and use all the room that there is, where nobody said how much."""
+        """Give up trials whose node was lost, and use all the room that there is unless the user said how much."""
         loop = asyncio.get_running_loop()
-        losses = Losses()
+        losses = NodeLosses()
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             nodes = await loop.run_in_executor(None, ray.nodes)
             now = time.monotonic()
-            if losses.look(nodes, now):
-                self.launcher.renew()
-            for flight in self.flights.values():
-                is_out = flight.life.phase is not Phase.WAITING
-                if is_out and losses.concern(flight.node, flight.submitted, now):
-                    loop.call_later(GRACE_SECONDS, flight.gone.set)  # this attempt's event: the next has its own
+            if losses.update(nodes, now):
+                self.runs.launcher.renew()
+            for dispatched in self.runs.dispatched.values():
+                is_out = dispatched.life.phase is not Phase.WAITING
+                if is_out and losses.affect(dispatched.node, dispatched.submitted, now):
+                    loop.call_later(GRACE_SECONDS, dispatched.node_lost.set)  # this attempt's event, not the next one's
             if self.plan.elastic:
-                await self._share(nodes)
-                self._open_slots()
+                await self.capacity.update(nodes)
+                self._open_workers()
 
-    async def _share(self, nodes: list[dict[str, Any]]) -> None:
-        """Take this study's share of the room that the nodes have."""
-        name = self.plan.path.stem if self.plan.detached else None
-        studies, place = await asyncio.get_running_loop().run_in_executor(None, studies_here, name)
-        try:
-            room = workers_available(nodes, self.objective)
-        except RayError:  # not one at the moment: what is submitted waits for a node to come back
-            room = 1
-        self.room = min(share_of(room, studies, place), self.plan.trials)
-        # what waits in Ray's queue would run where the others' trials are to
-        self.pace = replace(self.pace, takes_all_room=studies == 1)
-
-    # ---- one worker
-
-    async def _slot(self, index: int) -> None:
-        while (flight := await self._next(index)) is not None:
-            await self._carry(flight)
-
-    def _situation(self) -> Situation:
-        return Situation(
-            room=self._submitted(),
-            interrupted=len(self.interrupted) + len(self.wanted),
-            is_stopping=bool(self.reason),
-            has_asked_enough=not self.confirming and (bool(self.enough) or self.log.has_asked_enough()),
-            is_proposing=self.asking.locked(),
-            promotes=not self.enough and self.judging.promoted(self.flights) is not None,
-        )
-
-    async def _next(self, index: int) -> Flight | None:
-        """The next trial for this worker to submit, committed; None where it is to leave."""
-        flight = await self._chosen(index)
-        if flight is not None:
-            begun = time.perf_counter()
-            await self.log.committed_to(self.log.newest)
-            self.pace.commits.append(time.perf_counter() - begun)
-        return flight
-
-    async def _chosen(self, index: int) -> Flight | None:
-        """The same, not committed: while the disk is waited for it is another worker's turn."""
-        async with self.asking:
-            what = turn(index, self._situation(), self.pace)
-            if what is Turn.RESUME:
-                return self._resumed() if self.interrupted else self._again()
-            if what is Turn.PROMOTE:
-                return self._promoted()
-            if what is Turn.LEAVE:
-                return None
-            asked = self._to_confirm() if self.confirming else await self.proposals.take()
-            if self.reason or (self.enough and self.confirming is None):
-                return None
-            number = cast(int, self.log.add(asked).trial)
-            self.flights[number] = flight = Flight(Life(number))
-            return flight
-
-    def _end_if_enough(self) -> None:
-        """Ask for no further proposal once enough was found; what runs is let run."""
-        self.enough = self.enough or self.log.stopping.reason
-
-    def _confirms(self) -> bool:
-        """Whether configurations are to be run again, now that the search is over."""
-        if self.plan.confirm is None or self.reason or self.confirming is not None:
-            return False
-        searcher = self.log.searcher
-        self.confirming = deque(still_to_run(self.plan.confirm, searcher.trials, searcher.history))
-        return bool(self.confirming)
-
-    def _to_confirm(self) -> Event:
-        """The event of asking for a configuration once more."""
-        assert self.confirming
-        number = self.confirming.popleft()
-        searcher = self.log.searcher
-        return searcher.known(searcher.trials[number].config, Origin.CONFIRMED, {"confirms": number})
-
-    def _resumed(self) -> Flight:
-        """A trial that was in flight when the last loop was lost, or one that the user has named."""
-        flight = self.flights[self.interrupted.popleft()]
-        trial = self.log.searcher.trials[flight.life.trial]
-        if trial.origin is Origin.ENQUEUED and trial.attempt == 1:  # who finds no more than that it was asked for
-            self.log.add(Event(Kind.BEGUN, trial.number, {"attempt": 1}))  # may rely on it that it has not begun
-        return flight
-
-    def _again(self) -> Flight:
-        """A failed trial that is wanted again, committed; until its turn comes it stays failed."""
-        trial = self.log.searcher.trials[self.wanted.popleft()]
-        phase = Phase.LOST if trial.state is State.LOST else Phase.FAILED
-        self.flights[trial.number] = flight = Flight(Life(trial.number, phase, trial.attempt))
-        self._meet(flight, Occurrence.WANTED_AGAIN, {"reason": "it had failed, and is retried"})
-        self.log.commit()
-        return flight
-
-    def _promoted(self) -> Flight:
-        """A paused trial that goes on, committed."""
-        number = cast(int, self.judging.promoted(self.flights))
-        trial = self.log.searcher.trials[number]
-        self.flights[number] = flight = Flight(Life(number, Phase.PAUSED, trial.attempt))
-        self._meet(flight, Occurrence.PROMOTED, {"step": trial.step, "seen": self.log.newest})
-        return flight
-
-    async def _carry(self, flight: Flight) -> None:
-        """Take a trial from its first submission to its end."""
-        while True:
-            occurrence: Occurrence
-            data: Data
-            if self.reason:
-                if flight.task is None and self._waits_for_the_next_loop(flight):
-                    return
-                occurrence, data = Occurrence.STOPPED, {"reason": self.reason}
-            else:
-                self.printed.begin(flight.life.trial, flight.life.attempt)
-                number = flight.life.trial
-                self.launcher.submit(flight, self.log.searcher.trials[number].config, self.judging.course(number))
-                self._meet(flight, Occurrence.SUBMITTED, {})
-                asyncio.get_running_loop().call_soon(self._prepare)  # not before the trial is on its way
-                occurrence, data = await flight.outcome(self.plan.trial_seconds, self.on_cluster)
-                self._hear_out(flight)
-                if occurrence is Occurrence.RETURNED:
-                    data = self.judging.result(number, data)
-                elif occurrence is Occurrence.LEFT:
-                    data = {"rule": JOB, **data}
-            if self._meet(flight, occurrence, data).free:
-                return
-
-    def _waits_for_the_next_loop(self, flight: Flight) -> bool:
-        """Whether a trial that this loop has not submitted stays pending: no other takes its place."""
-        return flight.life.attempt > 1 or self.log.searcher.trials[flight.life.trial].origin is Origin.ENQUEUED
-
-    def _hear_out(self, flight: Flight) -> None:
-        """Take in the rest of what an attempt has printed, from its worker's file where the worker died."""
-        trial, attempt = flight.life.trial, flight.life.attempt
-        rest = flight.printed
-        if rest is None:
-            rest = [left_by(logs_directory(ray), (self.name, trial, attempt), self.printed.heard(trial))]
-        for piece in rest:
-            self.printed.hear(trial, attempt, piece)
-        self.printed.end(trial)
-
-    def _prepare(self) -> None:
-        """Have ready, while trials run, what workers would wait for: the next trial in Ray's queue, or its proposal."""
-        what = ahead(self._situation(), self.pace)
-        if what is Ahead.TRIAL:
-            self._open_slots()
-        elif what is Ahead.PROPOSAL:
-            self.proposals.prepare()
-
-    def _meet(self, flight: Flight, occurrence: Occurrence, data: Data) -> Step:
-        """Do what follows an occurrence by the table of a trial's life; `data` is what the event holds of it."""
-        flight.life, following = flight.life.meet(occurrence, retries=self.plan.retries)
-        life = flight.life
-        if following.record is None:
-            if following.free:
-                del self.flights[life.trial]
-            return following
-        data = {**data, "attempt": life.attempt}
-        if following.submit:
-            flight.again()
-            data["losses"] = life.losses
-        if life.phase is Phase.LOST:
-            data["kind"] = LOST
-        added = self.log.add(Event(following.record, life.trial, data))
-        if following.submit:
-            self.log.commit()
-        if not (self.is_hopeless or self.reason or self.plan.keep_going) and self.log.alike.is_hopeless(self.room):
-            self.is_hopeless = True
-            self.stop(f"the first {self.log.alike.count} trials all failed alike: {self.log.alike.reason}")
-        self._end_if_enough()
-        if following.free:
-            del self.flights[life.trial]
-            loop = asyncio.get_running_loop()
-            loop.call_later(SHARE_SECONDS, self.log.commit_in_background, added.number)
-        return following
+    def _close(self) -> None:
+        for worker in self._workers.values():  # one of them has said what went wrong
+            if worker.done() and not worker.cancelled():
+                worker.exception()
+        self.next_trials.proposals.close()
+        self.runs.judge.close()
+        if self.plan.is_kept:
+            requests.stop_listening(self.plan.path)
+        self.log.close()

@@ -1,4 +1,4 @@
-"""Whether a study's first trials all fail for the same reason, in the job or its surroundings. Pure."""
+"""Detects that a study's first trials all fail for the same reason, in the job or its surroundings. Pure."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import re
 
 from raybo.record.events import Event, Kind
 
-FEWEST = 5  # failures, and as many as there are workers: one more failure alike says nothing new
+FEWEST = 5  # failures that stop a study; with more workers, one per worker
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?")  # addresses and numbers in a message
 
 
-class Alike:
-    """Hears how trials end, in the order of the journal.
+class RepeatedFailures:
+    """Counts failures with the same reason, in the order of the journal.
 
     Attributes:
-        reason: the last failure's, as long as all were alike; empty where they were not, or a trial has finished.
-        count: how many failures those were.
+        reason: of the last failure, while all have the same; empty if they differ, or a trial has finished.
+        count: how many failures have had it.
     """
 
     def __init__(self) -> None:
@@ -23,12 +23,12 @@ class Alike:
         self.count = 0
         self._is_over = False
 
-    def hear(self, event: Event, *, is_new: bool) -> None:
-        """Take in an event of a trial that was run.
+    def add(self, event: Event, *, is_new: bool) -> None:
+        """Add an event of a trial that was run.
 
         Args:
             event: the event.
-            is_new: whether it is of this command; of earlier ones only what has finished counts.
+            is_new: whether it is of this command; of earlier ones only finished trials count.
         """
         if event.kind is Kind.TOLD:
             self._is_over = True
@@ -40,7 +40,7 @@ class Alike:
             self.reason, self.count = "", 0
 
     def is_hopeless(self, workers: int) -> bool:
-        """Whether so many have failed alike that the others would."""
+        """True if so many have failed for the same reason that the others would too."""
         return self.count >= max(FEWEST, workers)
 
 

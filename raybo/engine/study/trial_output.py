@@ -1,4 +1,4 @@
-"""What a study's trials print, as the study receives it: kept beside the journal, passed line by line to watchers."""
+"""The output of a study's trials, as the study receives it: kept beside the journal, shown to watchers by line."""
 
 from __future__ import annotations
 
@@ -13,108 +13,108 @@ from typing import Any
 from raybo.common.errors import RayboError
 from raybo.common.files import write_file
 from raybo.common.messages import first_line
-from raybo.engine.trial.captured_output import KEPT_BYTES, Piece
+from raybo.engine.trial.captured_output import KEPT_BYTES, Chunk
 from raybo.journal.beside import OUTPUT, is_uri, trial_directory
 
-LINES = 200  # of the last, which are there for whoever watches
+LINES = 200  # the last lines of all trials are held for watchers
 LINE_CHARACTERS = 1_000
 
 
 @dataclass
-class _Voice:
-    """One attempt, as far as it was heard."""
+class _AttemptOutput:
+    """The output of one attempt, as far as it was received."""
 
     attempt: int
-    heard: int = 0  # bytes
+    received: int = 0  # bytes, with those that were left out
     decoder: Any = field(default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace"))
-    line: str = ""  # that has no end yet
+    line: str = ""  # the last one, without its end
 
 
-class Printed:
-    """Hears trials.
+class TrialOutput:
+    """Collects the output of trials.
 
     Args:
-        journal: beside which each trial's last 100 kB are kept; None where nothing is.
-        artifacts: a directory in which they are instead; None, or a URI, for beside the journal.
-        tell: called once with the reason, where something cannot be kept.
+        journal: the last 100 kB of each trial are kept beside it; None if nothing is kept.
+        warn: called once with the reason if something cannot be kept.
+        artifacts: a directory in which they are kept instead; None, or a URI, for beside the journal.
     """
 
-    def __init__(self, journal: Path | None, tell: Callable[[str], None], artifacts: str | None = None) -> None:
+    def __init__(self, journal: Path | None, warn: Callable[[str], None], artifacts: str | None = None) -> None:
         self.journal = journal
         self.artifacts = None if is_uri(artifacts) else artifacts
-        self.tell = tell
-        self._has_told = False
-        self._voices: dict[int, _Voice] = {}
+        self._warn = warn
+        self._has_warned = False
+        self._attempts: dict[int, _AttemptOutput] = {}
         self._lines: deque[tuple[int, int, str]] = deque(maxlen=LINES)
         self._count = 0
 
     def begin(self, trial: int, attempt: int) -> None:
-        """An attempt begins; what an earlier one still sends is not heard any more."""
-        self._voices[trial] = _Voice(attempt)
+        """Begin an attempt; what an earlier one still sends is ignored."""
+        self._attempts[trial] = _AttemptOutput(attempt)
 
-    def heard(self, trial: int) -> int:
-        """How many bytes of the running attempt are known."""
-        return self._voices[trial].heard
+    def received(self, trial: int) -> int:
+        """Return how many bytes of the running attempt are known."""
+        return self._attempts[trial].received
 
-    def hear(self, trial: int, attempt: int, piece: Piece) -> None:
-        """Take in a piece of what an attempt has printed."""
-        voice = self._voices.get(trial)
-        if voice is None or voice.attempt != attempt or not piece[1]:
+    def receive(self, trial: int, attempt: int, chunk: Chunk) -> None:
+        """Add a chunk of what an attempt has printed."""
+        output = self._attempts.get(trial)
+        if output is None or output.attempt != attempt or not chunk[1]:
             return
-        self._keep(trial, voice, piece[1])
-        voice.heard = piece[0] + len(piece[1])
-        *lines, voice.line = (voice.line + voice.decoder.decode(piece[1])).split("\n")
-        voice.line = voice.line[-LINE_CHARACTERS:]
+        self._keep(trial, output, chunk[1])
+        output.received = chunk[0] + len(chunk[1])
+        *lines, output.line = (output.line + output.decoder.decode(chunk[1])).split("\n")
+        output.line = output.line[-LINE_CHARACTERS:]
         for line in lines:
             self._add(trial, line)
 
     def end(self, trial: int) -> None:
-        """The attempt is over."""
-        voice = self._voices.pop(trial)
-        if voice.line:
-            self._add(trial, voice.line)
-        if voice.heard and self.journal is not None:
+        """End the running attempt."""
+        output = self._attempts.pop(trial)
+        if output.line:
+            self._add(trial, output.line)
+        if output.received and self.journal is not None:
             self._shorten(trial_directory(self.journal, trial, self.artifacts) / OUTPUT, KEPT_BYTES)
 
     def since(self, count: int) -> tuple[list[tuple[int, str]], int, int]:
-        """Lines with their trials' numbers that came after so many; how many are left out; how many there are now."""
-        if count > self._count:  # of another process that ran this study
+        """Return the lines after the first `count`, with their trials; how many are left out; how many there are."""
+        if count > self._count:  # counted by an earlier process of this study
             count = 0
         new = [(trial, text) for number, trial, text in self._lines if number > count]
         return new, self._count - count - len(new), self._count
 
     def _add(self, trial: int, line: str) -> None:
         self._count += 1
-        line = line.rstrip("\r").rpartition("\r")[2]  # what a terminal would show of a progress bar
+        line = line.rstrip("\r").rpartition("\r")[2]  # what a terminal shows of a progress bar
         self._lines.append((self._count, trial, line[:LINE_CHARACTERS]))
 
-    def _keep(self, trial: int, voice: _Voice, data: bytes) -> None:
+    def _keep(self, trial: int, output: _AttemptOutput, data: bytes) -> None:
         if self.journal is None:
             return
         path = trial_directory(self.journal, trial, self.artifacts) / OUTPUT
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            anew = os.O_TRUNC if voice.attempt == 1 and not voice.heard else 0
+            anew = os.O_TRUNC if output.attempt == 1 and not output.received else 0
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | anew
             with open(os.open(path, flags, 0o666), "wb") as file:
-                if voice.attempt > 1 and not voice.heard:
-                    file.write(f"\n--- attempt {voice.attempt}\n".encode())
+                if output.attempt > 1 and not output.received:
+                    file.write(f"\n--- attempt {output.attempt}\n".encode())
                 file.write(data)
                 file.flush()
-                size = os.fstat(file.fileno()).st_size  # what it tells itself is counted from where it was opened
+                size = os.fstat(file.fileno()).st_size  # `file.tell` counts from where it was opened
             if size > 2 * KEPT_BYTES:
                 self._shorten(path, KEPT_BYTES)
         except OSError as error:
-            self._complain(path, error)
+            self._report(path, error)
 
     def _shorten(self, path: Path, size: int) -> None:
         try:
             if path.stat().st_size > size:
                 write_file(path, path.read_bytes()[-size:])
         except (OSError, RayboError) as error:
-            self._complain(path, error)
+            self._report(path, error)
 
-    def _complain(self, path: Path, error: Exception) -> None:
-        if not self._has_told:
-            self.tell(f"{path}: the trials' output cannot be kept ({first_line(error)})")
-        self._has_told = True
+    def _report(self, path: Path, error: Exception) -> None:
+        if not self._has_warned:
+            self._warn(f"{path}: the trials' output cannot be kept ({first_line(error)})")
+        self._has_warned = True

@@ -1,11 +1,11 @@
 """What a worker of a study does next, and what is done ahead of time for it. Pure; the loop performs it.
 
-    what        when, the first that holds
+    what        if; the first that holds
     leave       more workers are open than trials are to be in flight
-    leave       the study is being stopped: what has not been submitted stays as it is, for the next loop
-    resume      a trial was in flight when the last loop of this study was lost, the user has named it, or it had failed
+    leave       the study is being stopped: trials that have not been submitted are left to the next loop
+    resume      a trial was in flight when the last loop of this study was lost, was enqueued by the user, or had failed
                 and is wanted again
-    promote     a paused trial is to go on
+    promote     a paused trial is to continue
     leave       enough trials have been asked for
     propose     otherwise
 
@@ -18,11 +18,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from raybo.engine.study.pace import Pace
+from raybo.engine.study.timings import Timings
 
 
 class Turn(Enum):
-    """What a worker does next."""
+    """A worker's next action."""
 
     RESUME = "resume"
     PROMOTE = "promote"
@@ -31,7 +31,7 @@ class Turn(Enum):
 
 
 class Ahead(Enum):
-    """What is done ahead while trials run."""
+    """What is done ahead of time while trials run."""
 
     TRIAL = "trial"
     PROPOSAL = "proposal"
@@ -40,16 +40,16 @@ class Ahead(Enum):
 
 @dataclass(frozen=True)
 class Situation:
-    """What a worker's next step depends on.
+    """The facts on which a worker's next action depends.
 
     Attributes:
         room: how many trials run at a time.
-        interrupted: how many trials of the last loop, of those that the user has named, and of those that had failed,
-            are still to be run.
-        is_stopping: whether the study ends before its end.
-        has_asked_enough: whether no trial more is wanted.
+        interrupted: how many trials are to run before any new one: left by the last loop, enqueued, or failed and
+            wanted again.
+        is_stopping: whether the study is being stopped.
+        has_asked_enough: whether no more trials are wanted.
         is_proposing: whether a worker is waiting for a proposal now.
-        promotes: whether a paused trial is to go on.
+        promotes: whether a paused trial is to continue.
     """
 
     room: int
@@ -60,14 +60,14 @@ class Situation:
     promotes: bool = False
 
 
-def in_flight(room: int, pace: Pace) -> int:
-    """How many trials are given to Ray at a time: those that run, and where workers would wait for the next, more."""
-    return room + pace.waiting(room)
+def max_in_flight(room: int, timings: Timings) -> int:
+    """Return how many trials Ray has at a time: those that run, and more if workers would wait for the next."""
+    return room + timings.waiting(room)
 
 
-def turn(worker: int, now: Situation, pace: Pace) -> Turn:
-    """What this worker, numbered from 0, does next."""
-    if worker >= in_flight(now.room, pace) or now.is_stopping:
+def turn(worker: int, now: Situation, timings: Timings) -> Turn:
+    """Return what a worker, numbered from 0, does next."""
+    if worker >= max_in_flight(now.room, timings) or now.is_stopping:
         return Turn.LEAVE
     if now.interrupted:
         return Turn.RESUME
@@ -76,10 +76,10 @@ def turn(worker: int, now: Situation, pace: Pace) -> Turn:
     return Turn.LEAVE if now.has_asked_enough else Turn.PROPOSE
 
 
-def ahead(now: Situation, pace: Pace) -> Ahead:
-    """What to have ready, while trials run, of what workers would wait for."""
-    if pace.is_short():
+def ahead(now: Situation, timings: Timings) -> Ahead:
+    """Return what to have ready while trials run, as workers would wait for it."""
+    if timings.is_short():
         return Ahead.TRIAL
-    if pace.is_hurried() and not (now.is_proposing or now.has_asked_enough):
+    if timings.is_hurried() and not (now.is_proposing or now.has_asked_enough):
         return Ahead.PROPOSAL
     return Ahead.NOTHING

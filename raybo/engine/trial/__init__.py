@@ -1,1 +1,1 @@
-"""Inside a worker: one trial, its reports, checkpoints and output."""
+"""The worker's process: one attempt of a trial, its reports, checkpoints, files and output."""

@@ -1,4 +1,4 @@
-"""What a trial prints, caught in its worker: by Python and by C, from threads and from processes that it starts.
+"""The output of a trial, captured in its worker: of Python and of C, from threads and from processes that it starts.
 
 While a trial runs, its worker's file descriptors 1 and 2 lead to a file of that worker, in the directory of Ray's logs.
 A thread sends new output from there to the study several times a second; the rest goes with the trial's result. Output
@@ -21,23 +21,23 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
-KEPT_BYTES = 100_000  # of a trial's output: the last
-FILE_BYTES = 10 * KEPT_BYTES  # of a worker's file, after which it begins anew
+KEPT_BYTES = 100_000  # the last of a trial's output
+FILE_BYTES = 10 * KEPT_BYTES  # a worker's file that is longer begins anew
 SEND_SECONDS = 0.25
-WAIT_SECONDS = 5.0  # at most, until the study has heard what was sent, before a trial's result is on its way
+WAIT_SECONDS = 5.0  # a trial's result waits at most so long for the study to receive its output
 HEADER_BYTES = 128
 PREFIX = "raybo-output-"
 
 Owner: TypeAlias = tuple[str, int, int]  # study, trial, attempt
-Piece: TypeAlias = tuple[int, bytes]  # where in all that an attempt has printed it begins, and what it is
+Chunk: TypeAlias = tuple[int, bytes]  # its first byte's place in the output of an attempt, and its content
 Send: TypeAlias = Callable[[int, bytes], Any]
 
 
 class Capture:
-    """Catches the output of this process while a trial runs in it.
+    """Captures the output of this process while a trial runs in it.
 
     Args:
-        directory: where its file is made.
+        directory: in which its file is made.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -48,13 +48,13 @@ class Capture:
         self._running = threading.Event()
         self._send: Send | None = None
         self._owner: Owner = ("", 0, 0)
-        self._at = 0  # in the file, from where on nobody was sent it
-        self._sent = 0  # bytes of this attempt
+        self._at = 0  # in the file: what follows has not been sent
+        self._sent = 0  # bytes of this attempt that have been sent
         self._last: Any = None
         threading.Thread(target=self._keep_sending, name="raybo-output", daemon=True).start()
 
     def begin(self, owner: Owner, send: Send) -> None:
-        """Catch what is printed from now on."""
+        """Capture what is printed from now on."""
         _flush()
         with self._lock:
             size = os.fstat(self._own).st_size
@@ -66,15 +66,15 @@ class Capture:
             os.dup2(self._written, descriptor)
         self._running.set()
 
-    def end(self) -> tuple[Piece, Any]:
-        """Catch nothing more; returns what has not been sent yet, and what sending the last piece returned."""
+    def end(self) -> tuple[Chunk, Any]:
+        """Stop capturing; return what has not been sent, and what sending the last chunk returned."""
         _flush()
         self._running.clear()
         for descriptor, before in zip((1, 2), self._before, strict=True):
             os.dup2(before, descriptor)
         with self._lock:
             self._send = None
-            return self._news(), self._last
+            return self._unsent(), self._last
 
     def _start(self) -> None:
         header = " ".join(map(str, (*self._owner, HEADER_BYTES, self._sent)))
@@ -87,15 +87,15 @@ class Capture:
             time.sleep(SEND_SECONDS)
             with self._lock:
                 if self._send is not None:
-                    where, data = self._news()
+                    offset, data = self._unsent()
                     if data:
-                        self._last = self._send(where, data)
-                    if self._at > FILE_BYTES:  # what is printed in this very moment is lost
+                        self._last = self._send(offset, data)
+                    if self._at > FILE_BYTES:  # what is printed at this very moment is lost
                         os.ftruncate(self._own, HEADER_BYTES)
                         self._start()
 
-    def _news(self) -> Piece:
-        """The last of what was printed since this was called before."""
+    def _unsent(self) -> Chunk:
+        """Return the last of what was printed since the previous call."""
         size = os.fstat(self._own).st_size
         new = max(0, size - self._at)
         self._at, self._sent = size if new else self._at, self._sent + new
@@ -112,14 +112,14 @@ def _capture(directory: Path) -> Capture | None:
 
 
 @contextlib.contextmanager
-def caught(directory: Path, owner: Owner, send: Send, rest: list[Piece]) -> Iterator[None]:
-    """Catch what this process prints within the block.
+def capture_output(directory: Path, owner: Owner, send: Send, rest: list[Chunk]) -> Iterator[None]:
+    """Capture what this process prints within the block.
 
     Args:
-        directory: where this worker's file is, or is made.
-        owner: whose output it is.
-        send: called with pieces of it from another thread; returns Ray's reference to that call.
-        rest: the last piece is added to it, if there is one.
+        directory: the one of this worker's file.
+        owner: the attempt whose output it is.
+        send: called with chunks of it from another thread; returns Ray's reference to that call.
+        rest: the last chunk is appended to it, if there is one.
     """
     capture = _capture(directory)
     if capture is None:
@@ -129,36 +129,36 @@ def caught(directory: Path, owner: Owner, send: Send, rest: list[Piece]) -> Iter
     try:
         yield
     finally:
-        piece, last = capture.end()
+        chunk, last = capture.end()
         if last is not None:
             import ray
 
             wait: Any = ray.wait
-            wait([last], timeout=WAIT_SECONDS)  # or the result might be there before it
-        if piece[1]:
-            rest.append(piece)
+            wait([last], timeout=WAIT_SECONDS)  # or the result might arrive before it
+        if chunk[1]:
+            rest.append(chunk)
 
 
-def left_by(directory: Path, owner: Owner, heard: int) -> Piece:
-    """What a trial printed that nobody was sent, because its worker died.
+def read_unsent(directory: Path, owner: Owner, received: int) -> Chunk:
+    """Read what a trial printed and its worker, which died, did not send.
 
     Args:
-        directory: where this node's workers have their files.
-        owner: whose output is wanted.
-        heard: how many bytes of it are known.
+        directory: of the files of this node's workers.
+        owner: the attempt whose output is wanted.
+        received: how many bytes of it are known.
     """
     for path in directory.glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError, ValueError), open(path, "rb") as file:
             study, trial, attempt, start, before = file.readline(HEADER_BYTES).decode().split()
             if (study, int(trial), int(attempt)) == owner:
                 end = file.seek(0, os.SEEK_END)
-                first = max(int(start) + max(0, heard - int(before)), end - KEPT_BYTES)
+                first = max(int(start) + max(0, received - int(before)), end - KEPT_BYTES)
                 file.seek(first)
                 return int(before) + first - int(start), file.read(KEPT_BYTES)
-    return heard, b""
+    return received, b""
 
 
 def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):  # the job may have put anything in its place, or closed it
+        with contextlib.suppress(Exception):  # the job may have replaced or closed it
             stream.flush()

@@ -1,8 +1,8 @@
-"""The checkpoints of one trial: written whole or not at all, named by the report that goes with them.
+"""The checkpoints of one trial: written whole or not at all, and named by the reports that they go with.
 
-A checkpoint is first written beside the others, under a name that nobody takes for a checkpoint's, then flushed to disk
-and renamed; only then may a report name it. So the journal never names one that is not whole. Two are kept while a
-trial runs, as the last one may not have been committed when the trial's process dies.
+A checkpoint is written under a partial name beside the others, flushed to disk and renamed; only then may a report name
+it. So the journal never names one that is not whole. Two are kept while a trial runs, as the last one may not have been
+committed when the trial's process dies.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import Protocol
 
+from raybo.engine.run_options import Keep
 from raybo.journal.beside import CHECKPOINTS
 
-Keep: TypeAlias = Literal["all", "last", "none"]  # of the checkpoints of a trial that has ended
 PARTIAL = ".partial"
-NO_SYNC = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)  # of a file system that cannot do it for directories
-NAME = re.compile(r"\d+-\d+")  # attempt, and number in it
+NO_SYNC = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)  # a file system cannot sync directories
+NAME = re.compile(r"\d+-\d+")  # the attempt, and a number that counts within it
 
 
 class Elsewhere(Protocol):
-    """A trial's directory that is not of this machine."""
+    """A trial's directory on another machine."""
 
     def upload(self, directory: Path, name: str) -> None:
-        """Copy a directory there, under a name."""
+        """Copy a local directory there, under a name."""
         ...
 
     def fetch(self, name: str, directory: Path) -> bool:
-        """Copy what has that name from there; whether there is such a thing."""
+        """Copy the directory of that name from there; False if there is none."""
         ...
 
     def names(self, name: str) -> list[str]:
-        """What is in the directory of that name."""
+        """Return the names in the directory of that name."""
         ...
 
     def remove(self, name: str) -> None:
@@ -46,14 +46,14 @@ class Elsewhere(Protocol):
 
 
 class Checkpoints:
-    """Those of one trial, as one attempt of it sees them.
+    """The checkpoints of one trial, as one attempt of it sees them.
 
     Args:
-        place: the directory that they are in, made when it is first needed; None where none is kept.
-        attempt: which one this is; names begin with it.
-        last: name of the last one that is committed; None where there is none.
-        keep: what is kept at the end.
-        elsewhere: where they are kept beyond this process, under the same names; None where the place is that.
+        place: the directory that they are in, made when it is first needed; None if none is kept.
+        attempt: number of this attempt, with which names begin.
+        last: name of the last committed checkpoint; None if there is none.
+        keep: which are kept at the end.
+        elsewhere: the place where they are kept under the same names when this process has ended; None for `place`.
     """
 
     def __init__(
@@ -69,10 +69,10 @@ class Checkpoints:
         self.keep = keep
         self._attempt, self._count = attempt, 0
         self._last = last
-        self._next: str | None = None  # written, and not yet reported
+        self._next: str | None = None  # written, and not in a report yet
 
     def last(self) -> Path | None:
-        """The directory of the last one that is committed; None where there is none, or none here."""
+        """Return the directory of the last committed checkpoint; None if there is none, or none here."""
         if self.place is None or self._last is None:
             return None
         found = self.place / self._last
@@ -85,10 +85,10 @@ class Checkpoints:
 
     @contextlib.contextmanager
     def saving(self) -> Iterator[Path]:
-        """A directory that becomes the next checkpoint, unless the block raises."""
+        """Yield a directory that becomes the next checkpoint, unless the block raises."""
         if self.place is None:
-            with tempfile.TemporaryDirectory(prefix="raybo-checkpoint-") as thrown_away:
-                yield Path(thrown_away)
+            with tempfile.TemporaryDirectory(prefix="raybo-checkpoint-") as temporary:
+                yield Path(temporary)
             return
         name = f"{self._attempt}-{self._count + 1}"
         partial = self.place / f"{name}{PARTIAL}"
@@ -96,12 +96,12 @@ class Checkpoints:
         partial.mkdir(parents=True)
         try:
             yield partial
-        except BaseException:  # whatever the job raises: what it had saved by then is no checkpoint
+        except BaseException:  # whatever the job raises: what it has saved is not whole
             shutil.rmtree(partial, ignore_errors=True)
             raise
         _to_disk(partial)
         os.rename(partial, self.place / name)
-        self._count += 1  # now: what fails from here on leaves a checkpoint of this name, which no other can take
+        self._count += 1  # now: whatever fails from here on, the name is taken
         _sync(self.place)
         if self._elsewhere is not None:
             self._elsewhere.upload(self.place / name, f"{CHECKPOINTS}/{name}")
@@ -110,18 +110,18 @@ class Checkpoints:
         self._next = name
 
     def take(self) -> str | None:
-        """The name of what has been saved since the last report; None where nothing has."""
+        """Return the name of the checkpoint saved since the last report; None if there is none."""
         name, self._next = self._next, None
         return name
 
     def committed(self, name: str) -> None:
-        """The report that names it is in the journal: what came before is no longer needed, but for one."""
+        """Remove all but this checkpoint, whose report is committed, and the one before it."""
         before, self._last = self._last, name
         if self.place is not None and self.keep != "all":
             self._remove_all_but({name, before})
 
     def begin(self) -> None:
-        """Remove what attempts before this have left that no report names; what stays keeps its name to itself."""
+        """Remove what earlier attempts have left and no report names; the names of what stays are not used again."""
         if self.place is None:
             return
         self._remove_all_but(None if self.keep == "all" else {self._last})
@@ -129,19 +129,19 @@ class Checkpoints:
         self._count = max((int(count) for attempt, count in left if int(attempt) == self._attempt), default=0)
 
     def end(self) -> None:
-        """Remove what is not to be kept of a trial that has ended."""
+        """Remove the checkpoints that are not to be kept of a trial that has ended."""
         if self.place is not None and self.keep != "all":
             self._remove_all_but({self._last} if self.keep == "last" else set())
 
     def _names(self) -> list[str]:
-        """Those of all checkpoints that there are."""
+        """Return the names of all checkpoints that there are."""
         assert self.place is not None
         names = [each.name for each in self.place.iterdir()] if self.place.is_dir() else []
         names += [] if self._elsewhere is None else self._elsewhere.names(CHECKPOINTS)
         return [name for name in names if NAME.fullmatch(name)]
 
     def _remove_all_but(self, kept: set[str | None] | None) -> None:
-        """Remove what was not saved whole, and the checkpoints that are not to be kept; None for all of them."""
+        """Remove what was not saved whole, and the checkpoints that are not among `kept`; None keeps all of them."""
         assert self.place is not None
         for each in self.place.iterdir() if self.place.is_dir() else ():
             is_checkpoint = NAME.fullmatch(each.name) is not None
@@ -155,7 +155,7 @@ class Checkpoints:
 
 
 def _to_disk(directory: Path) -> None:
-    """Have everything in a directory written to the disk."""
+    """Flush everything in a directory to the disk."""
     for place, _, names in os.walk(directory):
         for name in names:
             _sync(Path(place, name))

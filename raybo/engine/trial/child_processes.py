@@ -1,8 +1,8 @@
-"""Makes the processes that a trial forks behave like any others: none stands in for its worker, and all end when told.
+"""Separates the processes that a trial forks from Ray: none stands in for its worker, and all end on SIGTERM.
 
 A forked process holds its parent's sockets open, and Ray learns of a worker's death through its sockets. Without this
 module, if a trial's worker were killed, Ray would wait for the trial until the last process that it had forked was
-gone: the processes of a data loader or a pool, say, which wait for ever.
+gone: those of a data loader or a pool, say, which wait for ever.
 
 A forked process also inherits the SIGTERM handler of Ray's workers. That handler is written in Python, and Python
 forgets a signal that comes while it prepares a fresh process. A pool that was ended as soon as it was made would wait
@@ -22,13 +22,13 @@ from functools import cache
 
 
 @cache  # once per worker: what is registered stays
-def part_with_forks() -> None:
-    """Take Ray's out of whatever this process forks from now on; called before any of the user's code runs."""
+def isolate_child_processes() -> None:
+    """Close Ray's sockets in whatever this process forks from now on. Call it before any of the user's code runs."""
     handler, held = signal.getsignal(signal.SIGTERM), threading.local()
     before = {os.fstat(descriptor).st_ino for descriptor in _sockets()}
     served = {port for descriptor in _sockets() if (port := _port(descriptor)) is not None}
 
-    def part() -> None:
+    def separate() -> None:
         for descriptor in _sockets():
             with contextlib.suppress(OSError):
                 # Ray's servers have accepted more since then, on the same ports
@@ -44,11 +44,11 @@ def part_with_forks() -> None:
     def release() -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, held.mask)
 
-    os.register_at_fork(before=hold, after_in_parent=release, after_in_child=part)
+    os.register_at_fork(before=hold, after_in_parent=release, after_in_child=separate)
 
 
 def _sockets() -> list[int]:
-    """This process's open sockets."""
+    """Return this process's open sockets."""
     found = []
     for name in os.listdir("/dev/fd"):
         with contextlib.suppress(OSError):  # the directory's own, which is closed again
@@ -58,7 +58,7 @@ def _sockets() -> list[int]:
 
 
 def _port(descriptor: int) -> int | None:
-    """The port of this process's end of an Internet socket; None for others."""
+    """Return the port of this process's end of an Internet socket; None for others."""
     with socket.socket(fileno=os.dup(descriptor)) as duplicate:
         name = duplicate.getsockname()
         return name[1] if isinstance(name, tuple) and len(name) > 1 else None

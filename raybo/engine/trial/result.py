@@ -1,4 +1,4 @@
-"""Reads what a job returned: the numbers that are asked for, and as much of the rest as can be kept."""
+"""Reads what a job returned: the required numbers, and as much of the rest as can be kept."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from raybo.common.arguments import number_in
 
 METRICS_KEPT = 50
 NAME_CHARACTERS = 200
-JSON_CHARACTERS = 10_000  # of a metric that is no scalar; longer ones are left out
-NESTED = 20  # levels of it
+JSON_CHARACTERS = 10_000  # longer lists and dicts are left out
+NESTED = 20  # deeper lists and dicts are left out
 
 
 def read_results(result: Any, needed: Sequence[str]) -> tuple[float | None, str, dict[str, Any]]:
-    """As `read_result`, of the first name; the others are among the metrics, and where one is no number there is none.
+    """Read several required numbers: as `read_result` for the first name, with the others among the metrics.
+
+    There is no value if any of them is not a number.
 
     Args:
         needed: names of the numbers that the result must hold, at least one.
@@ -40,7 +42,7 @@ def read_results(result: Any, needed: Sequence[str]) -> tuple[float | None, str,
 
 
 def read_result(result: Any, metric: str) -> tuple[float | None, str, dict[str, Any]]:
-    """The value in what an objective returned, or the reason why there is none; and its other metrics."""
+    """Return the value in what an objective returned, or the reason why there is none, and its other metrics."""
     others: dict[str, Any] = {}
     if isinstance(result, Mapping):
         for key, other in result.items():
@@ -62,13 +64,13 @@ def read_result(result: Any, metric: str) -> tuple[float | None, str, dict[str, 
 
 
 def left_out(result: Any, known: set[str]) -> list[str]:
-    """What a trial returned that is not kept, by name."""
+    """Return the names of the metrics that a trial returned and that are not kept."""
     names = [str(name)[:NAME_CHARACTERS] for name in result] if isinstance(result, Mapping) else []
     return [name for name in names if name not in known][:METRICS_KEPT]
 
 
 def _kept(value: Any) -> Any:
-    """What is kept of a further metric: plain values, and lists and dicts of them. Raises for others."""
+    """Return a further metric as plain values, and lists and dicts of them. Raises for anything else."""
     if _is_plain(value):
         return _plain(value)
     if not isinstance(value, np.ndarray) and (number := number_in(value)) is not None:  # a tensor of one number, say
@@ -98,7 +100,7 @@ def _as_json(value: Any, depth: int = 0) -> Any:
 
 
 def _is_plain(value: Any) -> bool:
-    if isinstance(value, np.timedelta64):  # one of numpy's integers, and no number
+    if isinstance(value, np.timedelta64):  # a numpy integer that is not a number
         return False
     return value is None or isinstance(value, (bool, int, float, str, np.integer, np.floating, np.bool_))
 
@@ -111,7 +113,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (int, np.integer)):
         if abs(int(value)) < 2**63:
             return int(value)
-        number = cast(float, number_in(value))  # as those that are asked for, which may be among a report's metrics
+        number = cast(float, number_in(value))  # read as required numbers are, which may be among a report's metrics
         return number if math.isfinite(number) else _short(value)
     return float(value) if math.isfinite(value) else repr(float(value))
 

@@ -1,7 +1,7 @@
 """One trial, inside a Ray worker: runs the objective and returns plain data, whatever the objective does.
 
-Nothing that the user's code raises or returns has to survive pickling: only numbers and text leave the worker. It is up
-to the study to notice that a worker was killed.
+Nothing that the user's code raises or returns has to survive pickling: only numbers and text leave the worker. The
+study itself notices that a worker was killed.
 """
 
 from __future__ import annotations
@@ -20,59 +20,68 @@ from typing import Any, cast
 
 from raybo.common.messages import in_words
 from raybo.common.threads import limit_threads
-from raybo.engine.artifacts import kept_directory
+from raybo.engine.lifecycle import Occurrence
 from raybo.engine.ray import pickling
 from raybo.engine.ray.connection import logs_directory
-from raybo.engine.ray.priority import give_way
+from raybo.engine.ray.priority import lower_priority
 from raybo.engine.ray.resources import resources_of
-from raybo.engine.study.lifecycle import Occurrence
-from raybo.engine.trial.captured_output import Piece, caught
-from raybo.engine.trial.checkpoints import Keep
-from raybo.engine.trial.child_processes import part_with_forks
-from raybo.engine.trial.reports import Broken, Course, Meet, Read, TrialReports, answer_of, unheard
+from raybo.engine.run_options import Keep
+from raybo.engine.trial.artifacts import trial_files
+from raybo.engine.trial.captured_output import Chunk, capture_output
+from raybo.engine.trial.child_processes import isolate_child_processes
+from raybo.engine.trial.report_sender import (
+    AttemptInfo,
+    DescribeBroken,
+    Read,
+    ReportSender,
+    TakeContext,
+    answer_of,
+    offline_sender,
+)
 from raybo.engine.trial.result import left_out, read_result, read_results
 from raybo.job.current_trial import CurrentTrial, running
-from raybo.job.objective import Objective, reports_to
-from raybo.job.reports import TrialPruned, heard_by
+from raybo.job.objective import Objective, contexts_sent_to
+from raybo.job.reports import TrialPruned, reports_sent_to
 from raybo.job.shared_data import Shared, receive
-from raybo.record.events import Data, context_data
+from raybo.record.contexts import context_data
+from raybo.record.events import EventData
 from raybo.record.goals import Goals
 from raybo.space import Config, Reading, Space, read_context
 
-LARGE_BYTES = 10 * 2**20  # of a function with the data that it holds, from which on it is sent as an object
+LARGE_BYTES = 10 * 2**20  # a pickled function of this size or more is sent as an object
 TRACEBACK_CHARACTERS = 4_000
 REASON_CHARACTERS = 250
 NOTE_CHARACTERS = 300
-OURS = __file__, pickling.__file__  # what a traceback need not show
+OURS = __file__, pickling.__file__  # a traceback leaves out the lines of these files
 
 
 class TrialTask:
-    """What runs trials: takes a trial's configuration and who listens to it, and returns as `run_trial`.
+    """Ray's remote function that runs trials: it returns what `run_trial` returns, and the output that was not sent.
 
     Args:
         function: Ray's remote function.
-        objects: what the user's function needs of Ray's object store; goes with every trial.
+        objects: references to what the user's function needs of Ray's object store; they go with every trial.
     """
 
     def __init__(self, function: Any, objects: list[Any]) -> None:
         self._function = function
         self._objects = objects
 
-    def remote(self, config: Config, number: int, attempt: int, seed: int, course: Course) -> Any:
-        """Submit a trial; as the method of a remote function."""
-        # one argument, as Ray packs each by itself; of plain data, which it does not pickle
-        return self._function.remote([config, number, attempt, seed, course.to_list(), self._objects])
+    def remote(self, config: Config, number: int, attempt: int, seed: int, info: AttemptInfo) -> Any:
+        """Submit a trial, as a remote function's method of this name does."""
+        # one argument, as Ray packs each separately; plain data, as it does not pickle that
+        return self._function.remote([config, number, attempt, seed, info.to_list(), self._objects])
 
 
 @dataclass(frozen=True)
-class Parcel:
+class PackedFunction:
     """The user's function as it travels to the workers.
 
     Attributes:
-        function: as `pickled` makes it; empty where that is large, and the first of the objects.
-        objects: references to what lies in Ray's object store for as long as these exist.
-        tokens: which shared data the others of the objects are, in their order.
-        named: module, name and token of those that a worker finds by name.
+        function: pickled; empty if it is large, and then the first of the objects.
+        objects: references to objects in Ray's object store, which live as long as these.
+        tokens: of the shared data that the other objects are, in their order.
+        named: module, name and token of the shared data that a worker finds by name.
     """
 
     function: bytes
@@ -82,33 +91,35 @@ class Parcel:
 
 
 @dataclass(frozen=True)
-class Home:
-    """The study that trials belong to.
+class StudyHandle:
+    """The study that trials belong to, as they see it.
 
     Attributes:
-        actor: the study's, which hears what trials print.
-        name: no other study's on this Ray.
-        journal: beside which the trials' directories are.
-        listens: whether trials say to the actor that they begin, and which context they have observed.
-        artifacts: where the trials' directories are instead; None for beside the journal.
+        actor: the study's, which receives what trials print.
+        name: unique on this Ray.
+        journal: the trials' directories are beside it.
+        notifies: whether trials send the actor their begin, and the context that they have observed.
+        artifacts: the place of the trials' directories instead; None for beside the journal.
         keep: which checkpoints of trials that have ended are kept.
     """
 
     actor: Any
     name: str
     journal: Path
-    listens: bool
+    notifies: bool
     artifacts: str | None = None
     keep: Keep = "last"
 
 
-def trial_task(objective: Objective, parcel: Parcel, home: Home, fresh_workers: bool = False) -> TrialTask:
-    """The remote function of a trial.
+def trial_task(
+    objective: Objective, packed: PackedFunction, study: StudyHandle, fresh_workers: bool = False
+) -> TrialTask:
+    """Return the remote function of a study's trials.
 
     Args:
         objective: what is tuned; its own function is not used.
-        parcel: its function.
-        home: the study.
+        packed: its function.
+        study: the one that they belong to.
         fresh_workers: run every trial in a new process.
     """
     import ray
@@ -116,53 +127,55 @@ def trial_task(objective: Objective, parcel: Parcel, home: Home, fresh_workers: 
     # what does not change is in a closure, which Ray sends to a worker once
     settings, goals, context = dict(objective.settings), objective.goals, objective.context
     threads = max(1, int(objective.num_cpus))
-    inline, tokens, named = parcel.function, parcel.tokens, parcel.named
+    inline, tokens, named = packed.function, packed.tokens, packed.named
 
-    actor, journal, artifacts, keep = home.actor, home.journal, home.artifacts, home.keep
+    actor, journal, artifacts, keep = study.actor, study.journal, study.artifacts, study.keep
 
-    def trial(told: list[Any]) -> tuple[Occurrence, Data, list[Piece]]:
-        config, number, attempt, seed, course, objects = told
-        course = Course(*course)
-        give_way()
-        part_with_forks()
-        send = None
-        if home.listens:  # the limit counts from here, not from when the trial was submitted
+    def trial(arguments: list[Any]) -> tuple[Occurrence, EventData, list[Chunk]]:
+        config, number, attempt, seed, info, objects = arguments
+        info = AttemptInfo(*info)
+        lower_priority()
+        isolate_child_processes()
+        send_context = None
+        if study.notifies:  # the limit counts from here, not from when the trial was submitted
             actor.started.remote(number, attempt, ray.get_runtime_context().get_node_id())
-            send = partial(actor.context_observed.remote, number, attempt)
-        rest: list[Piece] = []
-        speak = partial(actor.printed.remote, number, attempt)
+            send_context = partial(actor.context_observed.remote, number, attempt)
+        rest: list[Chunk] = []
+        send_output = partial(actor.printed.remote, number, attempt)
         with (
-            kept_directory(journal, number, attempt, artifacts, course.checkpoint, keep) as (kept, checkpoints),
-            caught(logs_directory(ray), (home.name, number, attempt), speak, rest),
-            running(CurrentTrial(number, attempt, seed, config, kept)),
+            trial_files(journal, number, attempt, artifacts, info.checkpoint, keep) as (directory, checkpoints),
+            capture_output(logs_directory(ray), (study.name, number, attempt), send_output, rest),
+            running(CurrentTrial(number, attempt, seed, config, directory)),
         ):
-            listen = partial(TrialReports, course, partial(answer_of, actor, number, attempt), checkpoints)
+            make_sender = partial(ReportSender, info, partial(answer_of, actor, number, attempt), checkpoints)
             if tokens:
                 references = objects[len(objects) - len(tokens) :]
                 receive({t: partial(ray.get, r) for t, r in zip(tokens, references, strict=True)}, named)
             job = pickling.unpickled(inline) if inline else pickling.unpickled_from_store(objects[0])
-            return *run_trial(job, config, settings, goals, threads, context, send, listen), rest
+            return *run_trial(job, config, settings, goals, threads, context, send_context, make_sender), rest
 
     calls = {"max_calls": 1} if fresh_workers else {}
     remote = cast(Any, ray).remote(max_retries=0, **calls, **resources_of(objective))(trial)
-    return TrialTask(remote, parcel.objects)
+    return TrialTask(remote, packed.objects)
 
 
-def stored(ray: Any, function: bytes, data: Mapping[str, Shared[Any]], named: Mapping[tuple[str, str], str]) -> Parcel:
-    """What `pickled` made and the data that it shares, those put into Ray's object store; the function too if large.
+def stored(
+    ray: Any, function: bytes, data: Mapping[str, Shared[Any]], named: Mapping[tuple[str, str], str]
+) -> PackedFunction:
+    """Return a pickled function ready to travel: its shared data, and itself if large, are in Ray's object store.
 
-    Ray refuses definitions of remote functions from 95 MiB, and keeps smaller ones for good.
+    Ray refuses definitions of remote functions from 95 MiB on, and never removes smaller ones.
 
     Args:
         function: pickled.
-        data: what is shared, by token.
-        named: the tokens of those that a worker finds by module and name.
+        data: shared data by token.
+        named: tokens of the data that a worker finds, by module and name.
     """
     is_large = len(function) >= LARGE_BYTES
     objects = [ray.put(function)] if is_large else []
     objects += [ray.put(each.value) for each in data.values()]
     found = [(module, name, token) for (module, name), token in named.items()]
-    return Parcel(b"" if is_large else function, objects, list(data), found)
+    return PackedFunction(b"" if is_large else function, objects, list(data), found)
 
 
 def run_trial(
@@ -172,38 +185,38 @@ def run_trial(
     wanted: Goals | str,
     threads: int,
     context: Space | None = None,
-    send: Callable[[Data], None] | None = None,
-    listen: Callable[[Read, Meet, Broken], TrialReports] | None = None,
-) -> tuple[Occurrence, Data]:
+    send_context: Callable[[EventData], None] | None = None,
+    make_sender: Callable[[Read, TakeContext, DescribeBroken], ReportSender] | None = None,
+) -> tuple[Occurrence, EventData]:
     """Run the objective once.
 
     Args:
         function: the user's function.
         config: the configuration.
         settings: its keyword parameters.
-        wanted: the numbers that it must return; a name where that is one value.
+        wanted: the goals, whose numbers it must return; a name for a single value.
         threads: numerical threads that it may use.
-        context: the space of the contexts; None where none is declared.
-        send: called with an event's data when the objective reports its context before its end.
-        listen: makes what hears the steps that it reports, of how these are read; None for what listens to nobody.
+        context: the space of the contexts; None if none is declared.
+        send_context: called with an event's data when the objective reports its context before its end.
+        make_sender: makes the sender of its reports, given how they are read; None to send them nowhere.
     Returns:
-        what happened, and the data of the event that records it: without a value, where that is one of its reports.
+        what happened, and the data of the event that records it; without a value if that is one of its reports.
     """
-    data: Data = {
+    data: EventData = {
         "host": socket.gethostname(),
         "started": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
     }
-    met: dict[str, Any] = {}
+    contexts: dict[str, Any] = {}
 
     def report(values: Mapping[str, Any]) -> None:
-        met.update(values)
-        told = _read_context(context, met)
-        if send is not None and "c" in told:
-            send(told)
+        contexts.update(values)
+        observed = _read_context(context, contexts)
+        if send_context is not None and "c" in observed:
+            send_context(observed)
 
     needed = (wanted,) if isinstance(wanted, str) else wanted.needed
 
-    def meet(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
+    def take_context(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
         if context is None or not (values := {name: metrics[name] for name in context.names if name in metrics}):
             return metrics
         report(values)
@@ -212,16 +225,16 @@ def run_trial(
     begun = time.perf_counter()
 
     def read(metrics: Any) -> tuple[float | None, str, dict[str, Any]]:
-        if isinstance(metrics, Mapping):  # what is named comes first, as only so many numbers are kept
+        if isinstance(metrics, Mapping):  # required names come first, as only so many are kept
             metrics = {**{name: metrics[name] for name in needed if name in metrics}, **metrics}
         return read_result(metrics, needed[0])
 
     def broken(value: float, others: Mapping[str, Any]) -> str:
         return "" if isinstance(wanted, str) else wanted.broken_by({**others, needed[0]: value})
 
-    reports = (listen or unheard)(read, meet, broken)
+    reports = (make_sender or offline_sender)(read, take_context, broken)
     try:
-        with limit_threads(threads), reports_to(report), heard_by(reports), contextlib.closing(reports):
+        with limit_threads(threads), contexts_sent_to(report), reports_sent_to(reports), contextlib.closing(reports):
             result = function(dict(config), **settings)
             if inspect.isgenerator(result):
                 result = reports.follow(cast("Generator[Any, None, Any]", result))
@@ -232,24 +245,22 @@ def run_trial(
             last = {name: reports.metrics[name] for name in needed[1:] if name in reports.metrics}
             result = {**last, **cast("Mapping[str, Any]", result or {}), needed[0]: reports.value}
         value, reason, others = read_results(result, needed)
-        if (
-            value is None and not is_whole and not reports.count
-        ):  # what stands for an earlier attempt's is no number of it
+        if value is None and not is_whole and not reports.count:  # the number of an earlier attempt is none of its own
             others.pop(needed[0], None)
         if context is not None and isinstance(result, Mapping):
-            met |= {name: result[name] for name in context.names if name in result}
+            contexts |= {name: result[name] for name in context.names if name in result}
             others = {name: other for name, other in others.items() if name not in context.names}
         if left := left_out(result, {needed[0], *others, *(() if context is None else context.names)}):
             data["metrics_left"] = left
     except TrialPruned as end:
         reports.end()
-        told = _read_context(context, met) if met else Data()
-        data = {**data, "seconds": _since(begun), **told, "reason": str(end) or "the job gave it up"}
+        observed = _read_context(context, contexts) if contexts else EventData()
+        data = {**data, "seconds": _since(begun), **observed, "reason": str(end) or "the job gave it up"}
         return Occurrence.BAD_RESULT if reports.fault else Occurrence.LEFT, data
     except BaseException as error:  # noqa: BLE001  # SystemExit too: whatever the objective raises is its result
-        told = _read_context(context, met) if met else Data()
-        return Occurrence.RAISED, {**data, "seconds": _since(begun), **told, **_described(error)}
-    data = {**data, "seconds": _since(begun), **_read_context(context, met)}
+        observed = _read_context(context, contexts) if contexts else EventData()
+        return Occurrence.RAISED, {**data, "seconds": _since(begun), **observed, **_described(error)}
+    data = {**data, "seconds": _since(begun), **_read_context(context, contexts)}
     if others:
         data["metrics"] = others
     if value is None:
@@ -258,20 +269,20 @@ def run_trial(
     return Occurrence.RETURNED, {**data, "value": value} if is_whole else data
 
 
-def _read_context(context: Space | None, met: Mapping[str, Any]) -> Data:
-    """What an event holds of the context that a trial reported."""
+def _read_context(context: Space | None, values: Mapping[str, Any]) -> EventData:
+    """Return what an event holds of the context that a trial reported."""
     if context is None:
         return {}
     try:
-        reading = read_context(context, met)
+        reading = read_context(context, values)
     except Exception as error:  # noqa: BLE001  # a user's object may fail even to be compared or printed
         reading = Reading(note=f"the context cannot be read: {type(error).__name__}")
     if reading.note:
         reading = replace(reading, note=" ".join(reading.note.split())[:NOTE_CHARACTERS])
-    return context_data(context, reading)
+    return dict(context_data(context, reading))
 
 
-def _described(error: BaseException) -> Data:
+def _described(error: BaseException) -> EventData:
     reason = in_words(error)[:REASON_CHARACTERS]
     with contextlib.suppress(Exception):  # an exception may fail even to print itself
         frames = error.__traceback__

@@ -55,7 +55,7 @@ def mmd_ball(known: Learned, points: int) -> Ball:
 
     With no context known the histogram is uniform, and the ball holds every law.
     """
-    cube, kernel = known.density.cube, known.joint.gp.kernel
+    cube, kernel = known.density.cube, known.joint.gp.stationary
     atoms = grid(cube, points)
     centre = np.full((len(atoms), len(kernel.lengthscale) - cube.d), 0.5)  # any: the kernel is stationary
     Z = np.hstack([centre, atoms])

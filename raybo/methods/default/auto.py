@@ -3,9 +3,9 @@
 What it does, and why:
 - First a point in the middle of the space, where its owner expects something, then Sobol points, until three trials
   have a value, whatever the dimension: a model of three values finds better ones than chance does. Ten points (a
-  quarter of a short study) where choices open parameters of their own, as a model commits itself to a branch early, and
-  where there are several metrics or constraints.
-- Where the best is guessed to lie somewhere, the first point is there, and four are tried, two of them without regard
+  quarter of a short study) if choices open parameters of their own, as a model commits itself to a branch early, and if
+  there are several metrics or constraints.
+- If the user guesses where the best lies, the first point is there, and four are tried, two of them without regard
   to the guess: the least that shows whether it holds (see `guesses`). After them it weighs the expected improvement
   alone: added to a bound it would hold every other proposal near the guess long after the results know better.
 - Values are clipped four robust standard deviations below their median and then made as normal as a power can make
@@ -17,18 +17,18 @@ What it does, and why:
 - The point of the highest expected improvement or upper confidence bound of 1.5 standard deviations, in the mean over
   the models. Which of the two is drawn anew each time: they fail in different places, and many workers asking at once
   are spread by it.
-- Where the point found is as good as known (standard deviation below a thousandth of the values'), every other time a
+- If the point found is as good as known (standard deviation below a thousandth of the values'), every other time a
   bound of four standard deviations instead: polishing one hill for ever would leave the others unseen.
-- Where choices open parameters of their own, expected improvement alone, on values that are only standardised: the best
+- If choices open parameters of their own, expected improvement alone, on values that are only standardised: the best
   values of two branches differ little, and the power that makes values normal squeezes just these together.
 - Multi-start climbing from the best of 500 points; integers and categories are searched as such, one at a time.
 - Failed trials count as the worst value seen; pending ones are believed at each model's mean.
 - Constraints: expected improvement on one model, times the probability that all hold. A bound in its place stays off
   the edge of what is allowed, where the best usually is: it gains little there beside what the probability loses.
   Several metrics: expected hypervolume improvement, which bounds of scalarisations did not beat (`multi_objective`).
-- Where trials that report are ended early, another model: see `curves`.
+- If trials that report are ended early, another model: see `curves`.
 - From 150 results on one model, and beyond 400 trials that of the observations that matter to a proposal, see
-  `local_models`. Studies that raybo 0.1 began go on by its rule, see `auto_0_1`.
+  `local_models`. Studies that raybo 0.1 began continue by its rule, see `auto_0_1`.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ import numpy as np
 from raybo.acquisition import Acquisition
 from raybo.common.options import option
 from raybo.methods.default.auto_0_1 import FAR_OPTIMISM, OPTIMISM, SETTLED, mixture, propose_as_0_1
-from raybo.methods.default.committee import STRUCTURES, convene
+from raybo.methods.default.committee import MEMBERS, convene
 from raybo.methods.default.curves import explain_curves, propose_for_last_step
 from raybo.methods.method import Method
-from raybo.methods.parts.fitted_model import FittedGP, FittedModel, FittedSurrogate, Transform, prediction_in_words
+from raybo.methods.parts.fitted_model import FittedGP, FittedModel, Transform, prediction_in_words
 from raybo.methods.parts.fitting import added_noise, leader, observed
 from raybo.methods.parts.guesses import believing, design_by_guess
 from raybo.methods.parts.initial_design import explain_design, is_in_design, sobol_proposal, uniform
@@ -58,13 +58,13 @@ from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
 from raybo.solvers import Solution
 from raybo.solvers.domain import continuous
-from raybo.surrogate import Standardised, StructuredGP, Tamed, standard_model
+from raybo.surrogate import Standardised, Tamed, standard_model
 
 FIRST_VALUES = 3  # results before there is a model
-FIRST_GUESSED = 4  # the same where the best is guessed to lie somewhere
-FIRST_POINTS = 10  # the same in points, where there are branches, several metrics or constraints
-AT_HOME = 0.5  # of proposals beyond a few hundred trials are made near the best points
-REDRAWN = 64  # times that a first point is drawn again which is known
+FIRST_GUESSED = 4  # results before there is a model, if the user has guessed where the best lies
+FIRST_POINTS = 10  # points before there is a model, if there are branches, several metrics or constraints
+AT_HOME = 0.5  # share of the proposals beyond a few hundred trials that are made near the best points
+REDRAWN = 64  # times at most that a first point is drawn again because it is known
 MIDDLE = 0.4, 0.6  # of each axis; not quite the same point in every study
 MANY = 150  # results, from which on three models cost more than they are worth
 NAMES = {
@@ -86,7 +86,7 @@ class Auto(Method):
     takes_goals: ClassVar[bool] = True
     models_reports: ClassVar[bool] = True
     uses_guesses: ClassVar[bool] = True
-    members: ClassVar[Sequence[str]] = tuple(STRUCTURES)
+    members: ClassVar[Sequence[str]] = tuple(MEMBERS)
 
     initial: int | None = option(
         None,
@@ -96,7 +96,7 @@ class Auto(Method):
     )
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The initial design, then the maximiser of one of the two acquisitions."""
+        """Return the next point, by the first rule that applies."""
         if history.generation == 1:
             return propose_as_0_1(history, rng, self.initial)
         if history.goals.is_plain and has_cut_curves(history):
@@ -104,27 +104,15 @@ class Auto(Method):
         if is_first(history, self.initial):
             return first_point(history, rng)
         if not history.goals.is_plain:
-            return several(history, rng)
+            return propose_for_goals(history, rng)
         if is_large(history):
-            return of_many(history, rng)
+            return propose_among_many(history, rng)
         if len(history.y) >= MANY:
             return mixture(history, rng, is_plain=history.cube.is_conditional)
-        models = committee_of(history, self.members)
-
-        def maximise(worth: Acquisition) -> Solution:
-            return solve_apart("lbfgsb", worth, history, rng, size=500, starts=4, near=models.near)
-
-        if not history.cube.is_conditional and rng.random() < 0.5:
-            name, found = "ucb", maximise(models.bound(OPTIMISM))
-        else:
-            name, found = "log-ei", maximise(believing(models.improvement(), history))
-        if models.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
-            name, found = "far", maximise(models.bound(FAR_OPTIMISM))
-        told = {**models.prediction(found.x), **models.tags, "ended": history.ended}
-        return Proposal(found.x, {"acquisition": name, **told})
+        return propose_by_committee(history, rng, self.members)
 
     def explain(self, tags: Tags) -> str:
-        """The design, or what the plain model expects of the point in standard deviations of the values."""
+        """Return the design, or what the plain model expects of the point in standard deviations of the values."""
         if "middle" in tags:
             return "initial design (the middle of the space)"
         if design := explain_design(tags):
@@ -136,14 +124,14 @@ class Auto(Method):
 
 
 def is_first(history: History, initial: int | None) -> bool:
-    """Whether the next point is one of the first, which no model proposes."""
+    """Return true if the next point is one of the first, which no model proposes."""
     if initial is not None or history.cube.is_conditional or not history.goals.is_plain:
         return is_in_design(history, FIRST_POINTS, initial)
     return len(history.y) < (FIRST_VALUES if history.cube.guess is None else FIRST_GUESSED)
 
 
 def first_point(history: History, rng: np.random.Generator) -> Proposal:
-    """A point in the middle of the space; then the next ones of the study's Sobol sequence."""
+    """Return a point in the middle of the space; then the next ones of the study's Sobol sequence."""
     if history.cube.guess is not None:  # which has been tried, and not the middle
         return design_by_guess(history, sobol_proposal(history, rng))
     if any("origin" not in record.tags for record in history.records):
@@ -156,10 +144,37 @@ def first_point(history: History, rng: np.random.Generator) -> Proposal:
     return Proposal(rng.uniform(*MIDDLE, history.d), {"middle": True}, in_design=True)
 
 
-def committee_of(history: History, members: Sequence[str] = tuple(STRUCTURES)) -> FittedSurrogate[StructuredGP]:
-    """The models of a history with a finished trial, fitted anew if a trial has ended since the last were."""
+def propose_by_committee(history: History, rng: np.random.Generator, members: Sequence[str]) -> Proposal:
+    """Return the maximiser of one of the two acquisitions, in the mean over the models."""
+    models = committee_of(history, members)
+
+    def maximise(acquisition: Acquisition) -> Solution:
+        return solve_apart("lbfgsb", acquisition, history, rng, size=500, starts=4, near=models.near)
+
+    if takes_bound(history, rng):
+        name, found = "ucb", maximise(models.bound(OPTIMISM))
+    else:
+        name, found = "log-ei", maximise(believing(models.improvement(), history))
+    if leaves_hill(models.prediction(found.x), rng):
+        name, found = "far", maximise(models.bound(FAR_OPTIMISM))
+    prediction = models.prediction(found.x)
+    return Proposal(found.x, {"acquisition": name, **prediction, **models.tags, "ended": history.ended})
+
+
+def takes_bound(history: History, rng: np.random.Generator) -> bool:
+    """Return true if the acquisition is a confidence bound: every other time, unless choices open parameters."""
+    return not history.cube.is_conditional and bool(rng.random() < 0.5)
+
+
+def leaves_hill(prediction: Tags, rng: np.random.Generator) -> bool:
+    """Return true if a point is as good as known and is left for one farther away, as it is every other time."""
+    return bool(prediction["std"] < SETTLED and rng.random() < 0.5)
+
+
+def committee_of(history: History, members: Sequence[str] = tuple(MEMBERS)) -> FittedGP:
+    """Return the models of a history with a finished trial, fitted anew if a trial has ended since the last were."""
     X, y = observed(history)
-    outputs = Standardised.of(history.y) if history.cube.is_conditional else Tamed.of(history.y)
+    outputs = transform(history)(history.y)
     last = next((record.tags for record in reversed(history.records) if "models" in record.tags), {})
     return convene(
         X,
@@ -176,41 +191,43 @@ def committee_of(history: History, members: Sequence[str] = tuple(STRUCTURES)) -
     )
 
 
-def several(history: History, rng: np.random.Generator) -> Proposal:
-    """The maximiser of the expected improvement for several metrics or constraints."""
+def propose_for_goals(history: History, rng: np.random.Generator) -> Proposal:
+    """Return the maximiser of the expected improvement for several metrics or constraints."""
 
     def worth(models: FittedModel) -> Acquisition:
         return believing(models.improvement(), history)
 
     options = FitOptions(standard_model(), transform=transform(history), models_curves=True)
     models, found = maximise_goals(history, options, rng, worth, size=1_000, starts=8)
-    told = {**models.prediction(found.x), **models.tags}
-    return Proposal(found.x, {"acquisition": models.name, **told})
+    return Proposal(found.x, {"acquisition": models.name, **models.prediction(found.x), **models.tags})
 
 
-def of_many(history: History, rng: np.random.Generator) -> Proposal:
-    """The same of a history too large for one exact Gaussian process; failed trials count as the worst value."""
-    y, conditional = ranked(history.y), history.cube.is_conditional
-    outputs = Standardised.of(y) if conditional else Tamed.of(y)
-    observations = ManyObservations.of(history, standard_model(), outputs)
+def propose_among_many(history: History, rng: np.random.Generator) -> Proposal:
+    """Return the maximiser of one of the two acquisitions, in a history too large for one exact Gaussian process."""
+    observations = ManyObservations.of(history, standard_model(), transform(history)(ranked(history.y)))
     models = observations.local_models()
-    name = "ucb" if not conditional and rng.random() < 0.5 else "log-ei"
+    name = "ucb" if takes_bound(history, rng) else "log-ei"
 
     def worth(fit: FittedGP) -> Acquisition:
         if name == "log-ei":
             return fit.improvement()
         return fit.bound(OPTIMISM if name == "ucb" else FAR_OPTIMISM)
 
-    if not conditional and continuous(history.cube).any() and rng.random() < AT_HOME:
+    if goes_home(history, rng):
         fit, found = maximise_at_home(observations, worth, rng)
     else:
         fit, found = maximise(models, worth, rng)
-        if fit.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
+        if leaves_hill(fit.prediction(found.x), rng):
             name = "far"
             fit, found = maximise(models, worth, rng)
     return Proposal(found.x, {"acquisition": name, **fit.prediction(found.x), **fit.tags})
 
 
+def goes_home(history: History, rng: np.random.Generator) -> bool:
+    """Return true if the next point is sought near one of the best: as often as not, if an axis is continuous."""
+    return not history.cube.is_conditional and bool(continuous(history.cube).any()) and bool(rng.random() < AT_HOME)
+
+
 def transform(history: History) -> Transform:
-    """What makes values fit for a model; where choices open parameters, they are only standardised."""
+    """Return what makes values fit for a model; they are only standardised if choices open parameters."""
     return Standardised.of if history.cube.is_conditional else Tamed.of

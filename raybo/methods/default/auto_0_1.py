@@ -1,7 +1,7 @@
-"""The rule of raybo 0.1's `auto`, by which studies that it began go on, and by which those of many results do.
+"""The rule of raybo 0.1's `auto`: studies that it began continue by it, and those of many results do too.
 
 Ten Sobol points; then, on one Gaussian process of tamed values, log expected improvement or an upper confidence bound
-of 1.5 standard deviations, drawn anew each time, and every other time a bound of four where the point found is known.
+of 1.5 standard deviations, drawn anew each time, and every other time a bound of four if the point found is known.
 """
 
 from __future__ import annotations
@@ -16,22 +16,23 @@ from raybo.record.history import History, Proposal
 from raybo.solvers import Solution
 from raybo.surrogate import Standardised, Tamed, standard_model
 
-OPTIMISM, FAR_OPTIMISM = 1.5, 4.0  # standard deviations
+OPTIMISM = 1.5  # standard deviations that a confidence bound adds to the mean
+FAR_OPTIMISM = 4.0  # standard deviations that it adds if the point found is as good as known
 SETTLED = 1e-3  # of the values' standard deviation: what is known better than this needs no further look
 
 
 def propose_as_0_1(history: History, rng: np.random.Generator, initial: int | None) -> Proposal:
-    """The initial design, then the maximiser of one of the two acquisitions."""
+    """Return a point of the initial design, then the maximiser of one of the two acquisitions."""
     if is_in_design(history, 10, initial):
         return sobol_proposal(history, rng)
     return mixture(history, rng)
 
 
 def mixture(history: History, rng: np.random.Generator, *, is_plain: bool = False) -> Proposal:
-    """The maximiser of one of the two acquisitions; failed trials count as the worst value.
+    """Return the maximiser of one of the two acquisitions; failed trials count as the worst value.
 
     Args:
-        is_plain: whether values are only standardised, and expected improvement alone decides.
+        is_plain: true if values are only standardised, and expected improvement alone decides.
     """
     outputs = Standardised.of(history.y) if is_plain else Tamed.of(history.y)
     fit = fitted(history, standard_model(), rng, outputs=outputs)

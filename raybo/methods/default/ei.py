@@ -44,7 +44,7 @@ from raybo.surrogate import GP, KernelName, Standardised, standard_model
 
 @dataclass(frozen=True, kw_only=True)
 class Ei(Method):
-    """Expected improvement over the best value seen, or over the best posterior mean where values are noisy.
+    """Expected improvement over the best value seen, or over the best posterior mean if values are noisy.
 
     Jones, Schonlau, Welch (1998), "Efficient global optimization of expensive black-box functions".
     """
@@ -74,7 +74,7 @@ class Ei(Method):
             )
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The initial design, then the maximiser of the expected improvement."""
+        """Return a point of the initial design, then the maximiser of the expected improvement."""
         if is_in_design(history, 10 * history.d, self.initial):
             return design_by_guess(history, sobol_proposal(history, rng))
         if not history.goals.is_plain:
@@ -95,7 +95,7 @@ class Ei(Method):
         return self._proposal(fit, found)
 
     def _worth(self, gp: GP, fit: FittedGP, X: Array) -> Acquisition:
-        """The improvement by one GP over the incumbent, or over the best mean at the rows of X."""
+        """Return the improvement by one GP over the incumbent, or over the best mean at the rows of X."""
         incumbent = fit.incumbent if self.incumbent == "value" else best_posterior_mean(gp, X)
         if self.improvement == "probability":
             return LogProbabilityOfImprovement(gp, incumbent)
@@ -106,7 +106,7 @@ class Ei(Method):
         return Proposal(found.x, {name: found.value, **fit.prediction(found.x), **fit.tags})
 
     def _several(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The maximiser of the expected improvement, of the value or of the hypervolume, where constraints hold."""
+        """Return the maximiser of the expected improvement, of the value or of the hypervolume, if constraints hold."""
 
         def worth(models: FittedGoals) -> Acquisition:
             return believing(models.improvement(self.nu), history)
@@ -118,7 +118,7 @@ class Ei(Method):
         return Proposal(found.x, {models.name.replace("-", "_"): found.value, **tags})
 
     def check_goals(self, goals: Goals) -> None:
-        """MethodError where an option needs a single metric, or one without constraints."""
+        """Raise MethodError if an option needs a single metric, or one without constraints."""
         require_one_estimate(self.hyperparameters, goals)
         given = {"improvement": self.improvement != "expected", "incumbent": self.incumbent != "value"}
         if wrong := next((name for name, is_given in given.items() if is_given), None):
@@ -127,7 +127,7 @@ class Ei(Method):
             raise MethodError(f"nu={self.nu} needs a single metric; leave it out")
 
     def explain(self, tags: Tags) -> str:
-        """The design, or what is expected of the point in standard deviations of the values."""
+        """Return the design, or what is expected of the point in standard deviations of the values."""
         if design := explain_design(tags):
             return design
         names = {

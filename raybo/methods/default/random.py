@@ -20,9 +20,9 @@ class Random(Method):
     takes_goals: ClassVar[bool] = True
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """A fresh uniform point, whatever the history."""
+        """Return a fresh uniform point, whatever the history."""
         return Proposal(uniform(history, rng))
 
     def explain(self, tags: Tags) -> str:
-        """Always the same."""
+        """Return a constant."""
         return "a uniform random point"

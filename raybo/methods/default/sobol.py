@@ -26,9 +26,9 @@ class Sobol(Method):
     takes_goals: ClassVar[bool] = True
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The next point of the study's sequence, whose seed is drawn with its first point."""
+        """Return the next point of the study's sequence, whose seed is drawn with its first point."""
         return sobol_proposal(history, rng)
 
     def explain(self, tags: Tags) -> str:
-        """Always the same."""
+        """Return a constant."""
         return "the next point of the Sobol sequence"

@@ -35,9 +35,10 @@ from raybo.methods.parts.local_models import ManyObservations, is_large
 from raybo.methods.parts.multi_objective import FitOptions, maximise_goals, require_one_estimate
 from raybo.methods.parts.next_point import solve_apart
 from raybo.methods.story import OverTrials, Scale, Series, Story
-from raybo.record.events import Tags, Trial
+from raybo.record.events import Tags
 from raybo.record.goals import Goals
 from raybo.record.history import History, Proposal
+from raybo.record.trial import Trial
 from raybo.solvers import Solution, SolverName
 from raybo.solvers.inexactness import measure
 from raybo.surrogate import GP, Standardised, random_grid_model, standard_model

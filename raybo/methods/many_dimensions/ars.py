@@ -22,7 +22,8 @@ from raybo.common.options import option
 from raybo.methods.many_dimensions.iterations import AroundCentre, Iteration, explain
 from raybo.methods.many_dimensions.runs import RunOptions, is_beginning
 from raybo.record.events import Tags
-from raybo.record.history import History, Proposal, Record
+from raybo.record.history import History, Proposal
+from raybo.record.trial import Record
 from raybo.space import Array
 from raybo.surrogate import Standardised
 

@@ -21,8 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.methods.story import OverTrials, PathInSpace, Scale, Series, Story, is_point
-from raybo.record.events import COUNTED, State, Tags, Trial
-from raybo.record.history import History, Proposal, Record
+from raybo.record.events import COUNTED, State, Tags
+from raybo.record.history import History, Proposal
+from raybo.record.trial import Record, Trial
 from raybo.space import Array
 
 ROUNDING = 1e-12  # of the largest value: what no difference is

@@ -26,8 +26,9 @@ from raybo.methods.method import Method
 from raybo.methods.parts.initial_design import design_size, uniform
 from raybo.methods.parts.refit_schedule import REFIT_SHARE
 from raybo.methods.story import OverTrials, Scale, Series, Story
-from raybo.record.events import FAILURES, State, Tags, Trial
-from raybo.record.history import History, Proposal, Record
+from raybo.record.events import FAILURES, State, Tags
+from raybo.record.history import History, Proposal
+from raybo.record.trial import Record, Trial
 from raybo.space import Array, scrambled_sobol
 from raybo.surrogate import GP, Observations, Standardised, fit_map, joint_draws, turbo_model
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from raybo.record.history import Record
+from raybo.record.trial import Record
 from raybo.space import Array
 
 Row: TypeAlias = tuple[Record, float, float]  # a trial, the place of a step on its axis, and the value there

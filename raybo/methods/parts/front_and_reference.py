@@ -76,7 +76,8 @@ def still_feasible(history: History) -> Array:  # (m, d)
     points = [
         record.x
         for record in history.records
-        if record.state in (*OPEN, State.PRUNED) and not (history.worst_margins(record) < 0.0).any()
+        if record.state in (*OPEN, State.PRUNED)
+        and not history.goals.violations(history.goals.worst_margins(record.curves))
     ]
     return np.array(points, dtype=np.float64).reshape(-1, history.d)
 

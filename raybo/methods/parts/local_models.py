@@ -203,7 +203,7 @@ class ManyObservations:
         """Return squared distances in length-scales, summed over the axes."""
         if len(X) == 0:
             return np.empty(0)
-        kernel = self.model.kernel_at(self.theta, self.history.cube.categorical)
+        kernel = self.model.stationary_at(self.theta, self.history.cube.categorical)
         return np.asarray(kernel.squared_distances(x[None, :], X)[0])
 
     def nearest(self, X: Array, x: Array, k: int) -> NDArray[np.intp]:  # (m, d), (d,) -> (min(m, k),)

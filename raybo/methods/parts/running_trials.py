@@ -24,7 +24,8 @@ from scipy import linalg
 from scipy.optimize import isotonic_regression
 
 from raybo.record.events import State
-from raybo.record.history import History, Record
+from raybo.record.history import History
+from raybo.record.trial import Record
 from raybo.space import Array
 
 UNFINISHED = (State.PENDING, State.PAUSED, State.PRUNED, State.STOPPED)

@@ -35,8 +35,9 @@ from raybo.methods.unknown_hyperparameters.shorter_lengthscales import (
     lengthscale_story,
     std_at_top,
 )
-from raybo.record.events import Tags, Trial
+from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
+from raybo.record.trial import Trial
 from raybo.space import Array
 
 GRID = 41  # values of h at a step

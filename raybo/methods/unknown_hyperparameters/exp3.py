@@ -22,8 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.methods.story import OverTrials, Scale, Series, Story
-from raybo.record.events import State, Tags, Trial
-from raybo.record.history import History, Record
+from raybo.record.events import State, Tags
+from raybo.record.history import History
+from raybo.record.trial import Record, Trial
 from raybo.space import Array
 
 ARMS = 2

@@ -28,8 +28,9 @@ from raybo.methods.unknown_hyperparameters.exp3 import (
     probabilities,
     scaled,
 )
-from raybo.record.events import State, Tags, Trial
+from raybo.record.events import State, Tags
 from raybo.record.history import History, Proposal
+from raybo.record.trial import Trial
 from raybo.space import Array
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from raybo.acquisition import UpperConfidence
 from raybo.methods.parts.fitted_model import FittedGP
 from raybo.methods.story import OverTrials, Scale, Series, Story, is_point
-from raybo.record.events import Trial
 from raybo.record.history import History
+from raybo.record.trial import Trial
 from raybo.solvers.starts import raw_candidates
 from raybo.space import Array
 from raybo.surrogate import GP

@@ -39,8 +39,9 @@ from raybo.methods.parts.initial_design import uniform
 from raybo.methods.story import Story
 from raybo.methods.unknown_hyperparameters import common as unknown
 from raybo.methods.unknown_hyperparameters.exp3 import bandit_story, next_turn
-from raybo.record.events import Tags, Trial
+from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
+from raybo.record.trial import Trial
 from raybo.space import Array
 from raybo.surrogate import GP
 

@@ -15,8 +15,9 @@ from raybo.methods.unknown_hyperparameters import common as unknown
 from raybo.methods.unknown_hyperparameters.shorter_lengthscales import lengthscale_story
 from raybo.methods.unknown_hyperparameters.wang_defreitas import bounds, least_std, slice
 from raybo.methods.unknown_hyperparameters.wang_defreitas.improvement import WithinBounds
-from raybo.record.events import Tags, Trial
+from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
+from raybo.record.trial import Trial
 from raybo.space import Array
 from raybo.surrogate import KernelName
 

@@ -1,4 +1,4 @@
-"""How fast a study goes: how long its recent suggestions and trials took, and what is therefore done ahead."""
+"""How long a study's recent suggestions and trials took, and what is therefore done ahead of time."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import statistics
 from collections import deque
 from dataclasses import dataclass, field
 
-RECENT = 100  # suggestions and trials that count
-HURRY = 0.01  # of a trial's time: what takes longer, of what is done between two trials, is done ahead
-DISPATCH_SECONDS = 0.003  # from the end of a trial to the start of the next, by Ray alone
-INSTANT = 0.001  # seconds of a processor: a suggestion that takes less is made on the spot, a thread costs as much
-DEEPEST = 7  # trials that wait, for each worker
-REPLACEABLE = 0.25  # of a trial's time: prepared proposals that took longer are used, whatever has come since
+RECENT = 100  # the last suggestions and trials that count
+HURRY = 0.01  # work between two trials that takes more than this share of a trial's time is done ahead
+DISPATCH_SECONDS = 0.003  # what Ray alone takes from the end of a trial to the start of the next
+INSTANT = 0.001  # a suggestion that takes fewer processor seconds is made without a thread, which costs as much
+DEEPEST = 7  # at most so many trials wait for each worker
+REPLACEABLE = 0.25  # a prepared proposal that took more than this share of a trial's time is always used
 
 
 def _recent() -> deque[float]:
@@ -20,16 +20,16 @@ def _recent() -> deque[float]:
 
 
 @dataclass(frozen=True)
-class Pace:
-    """What suggestions and trials took of late, in seconds.
+class Timings:
+    """Durations of recent suggestions and trials, in seconds.
 
     Attributes:
         workers: how many trials run at a time, by the plan.
-        takes_all_room: whether that is all that Ray has room for.
+        takes_all_room: whether Ray has no room for more.
         suggestions: of each suggestion that was used.
-        spent: of a processor, of the same.
+        spent: processor time of each suggestion that was used.
         trials: of each trial that finished.
-        commits: from when a proposal was there until it was committed.
+        commits: from each proposal to its commit.
     """
 
     workers: int
@@ -41,24 +41,24 @@ class Pace:
 
     @property
     def suggest_seconds(self) -> float | None:
-        """The median of the suggestions; None before the first."""
+        """Median of the suggestions; None before the first."""
         return statistics.median(self.suggestions) if self.suggestions else None
 
     def is_instant(self) -> bool:
-        """Whether suggestions take no time, beyond any initial design; how busy the machine is does not matter."""
+        """True if suggestions take no time, beyond any initial design, however busy the machine is."""
         return len(self.spent) == RECENT and max(self.spent) < INSTANT
 
     def is_short(self) -> bool:
-        """Whether trials are so short that workers would wait for Ray: then one is always in its queue.
+        """True if trials are so short that workers would wait for Ray, so that one is always kept in its queue.
 
-        Not where Ray has more room than this study is to use, as that one would run.
+        False if Ray has more room than this study is to use: the queued trial would run.
         """
         if self.workers == 1 or not self.takes_all_room or not self.trials:
             return False
         return statistics.median(self.trials) < DISPATCH_SECONDS / HURRY
 
     def waiting(self, room: int) -> int:
-        """How many trials are to wait in Ray's queue, so that no worker waits for Ray or for the disk.
+        """Return how many trials wait in Ray's queue, so that no worker waits for Ray or for the disk.
 
         By Little's law: as many as end while the next is on its way, from the end of a trial to the next one's start.
         """
@@ -69,14 +69,14 @@ class Pace:
         return max(1, math.ceil(ends))
 
     def is_hurried(self) -> bool:
-        """Whether workers would wait for proposals: then each is prepared ahead, without the result that frees one.
+        """True if workers would wait for proposals, so that each is prepared without the result that frees one.
 
-        A sequential study always knows everything, and so does one whose trials are long beside its suggestions.
+        In a sequential study each proposal knows all results, and so it does if trials are long beside suggestions.
         """
         if self.workers == 1 or not self.suggestions or not self.trials:
             return False
         return statistics.median(self.suggestions) > HURRY * statistics.median(self.trials)
 
     def is_replaceable(self) -> bool:
-        """Whether a worker loses less by waiting for a fresh proposal than a trial by knowing less."""
+        """True if a worker loses less by waiting for a fresh proposal than a trial loses by an outdated one."""
         return statistics.median(self.suggestions) < REPLACEABLE * statistics.median(self.trials)

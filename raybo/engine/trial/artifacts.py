@@ -1,7 +1,7 @@
-"""Where trials' directories are kept: beside the journal, in another directory, or under a URI that pyarrow knows.
+"""The directories of trials: beside the journal, in another directory, or under a URI that pyarrow knows.
 
-With a URI (s3://, gs://, hdfs://, file://), a trial works in a directory of its worker's own. Checkpoints are copied
-to the URI as they are saved, before the report that names them; the other files when the attempt ends.
+With a URI (s3://, gs://, hdfs://, file://), a trial works in a temporary directory of its worker. Checkpoints are
+copied to the URI as they are saved, before the report that names them; the other files when the attempt ends.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from pathlib import Path
 
 from raybo.common.errors import MissingExtra, RayError, install_command
 from raybo.common.messages import in_words
+from raybo.engine.run_options import Keep
 from raybo.engine.temporary_directories import TEMPORARY, private_directory
-from raybo.engine.trial.checkpoints import Checkpoints, Keep
+from raybo.engine.trial.checkpoints import Checkpoints
 from raybo.journal.beside import CHECKPOINTS, is_uri, trial_directory, trial_uri
 
 
 class Mirror:
-    """A directory of a file system that pyarrow knows.
+    """A directory in a file system that pyarrow knows.
 
     Args:
-        uri: its own.
+        uri: the directory's.
     Raises:
         MissingExtra: pyarrow is not installed.
         RayError: pyarrow cannot use it.
@@ -40,7 +41,7 @@ class Mirror:
             raise RayError(f"--artifacts {uri}: it cannot be used: {in_words(error)}") from error
 
     def upload(self, directory: Path, name: str) -> None:
-        """Copy a directory there, under a name."""
+        """Copy a local directory there, under a name."""
         self._files.create_dir(f"{self._root}/{name}", recursive=True)
         self._fs.copy_files(
             str(directory),
@@ -50,7 +51,7 @@ class Mirror:
         )
 
     def fetch(self, name: str, directory: Path) -> bool:
-        """Copy what has that name from there; whether there is such a thing."""
+        """Copy the directory of that name from there; False if there is none."""
         info = self._files.get_file_info(f"{self._root}/{name}")
         if info.type is not self._fs.FileType.Directory:
             return False
@@ -61,7 +62,7 @@ class Mirror:
         return True
 
     def names(self, name: str) -> list[str]:
-        """What is in the directory of that name."""
+        """Return the names in the directory of that name."""
         selector = self._fs.FileSelector(f"{self._root}/{name}", allow_not_found=True)
         return [info.base_name for info in self._files.get_file_info(selector)]
 
@@ -71,16 +72,16 @@ class Mirror:
 
 
 @contextlib.contextmanager
-def kept_directory(
+def trial_files(
     journal: Path, number: int, attempt: int, artifacts: str | None, last: str | None, keep: Keep
 ) -> Iterator[tuple[Path, Checkpoints]]:
-    """A trial's directory, and its checkpoints, for one attempt.
+    """Yield a trial's directory and its checkpoints, for one attempt.
 
     Args:
         journal: the study's.
         number, attempt: of the trial.
-        artifacts: where the directories are; None for beside the journal.
-        last: name of the last checkpoint that is committed.
+        artifacts: the place of the directories; None for beside the journal.
+        last: name of the last committed checkpoint; None if there is none.
         keep: which are kept at the end.
     """
     if artifacts is None or not is_uri(artifacts):
@@ -98,9 +99,9 @@ def kept_directory(
 
 @contextlib.contextmanager
 def _working_directory() -> Iterator[Path]:
-    """Of an attempt: if it is killed, a later one removes it, unless it is where the user wants temporary files.
+    """Yield a directory that lasts as long as an attempt. If that is killed, a later one removes it.
 
-    Nodes may share that place, and locks there may hold on one of them only.
+    Not in a place that the user has chosen for temporary files: nodes may share it, and its locks may hold on one only.
     """
     if tempfile.gettempdir() == TEMPORARY:
         with private_directory() as place:
@@ -110,4 +111,4 @@ def _working_directory() -> Iterator[Path]:
             yield Path(name)
 
 
-FILES = "files"  # what a trial writes to its directory
+FILES = "files"  # under a URI, the name of what a trial writes to its directory

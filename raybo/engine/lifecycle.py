@@ -1,4 +1,4 @@
-"""A trial's states and transitions: what happened in, what to do out. Pure; the study actor performs it.
+"""A trial's states and transitions: an occurrence in, instructions out. Pure; the study actor performs them.
 
     state     occurrence      next               instructions
     waiting   submitted       running            none
@@ -15,7 +15,7 @@
     running   paused          leaving            record paused                    likewise
     running   left            gone               record pruned, free the worker   the job gave the trial up itself
     leaving   any end         gone               free the worker                  of its process, however it ends
-    paused    promoted        waiting            record resumed, submit again     a worker is free for it
+    paused    promoted        waiting            record resumed, submit again     a worker is idle
     failed    wanted again    waiting            record retried, submit again     the user has mended what failed
     lost      wanted again    waiting            record retried, submit again     likewise
 
@@ -31,7 +31,7 @@ from raybo.record.events import Kind
 
 
 class Phase(str, Enum):
-    """Where a trial stands in the engine."""
+    """The phase of a trial in the engine."""
 
     WAITING = "waiting"  # asked and committed, not running
     RUNNING = "running"
@@ -45,7 +45,7 @@ class Phase(str, Enum):
 
 
 class Occurrence(str, Enum):
-    """What can happen to a trial."""
+    """Something that can happen to a trial."""
 
     SUBMITTED = "submitted"
     RETURNED = "returned"
@@ -65,7 +65,7 @@ class Occurrence(str, Enum):
 
 @dataclass(frozen=True)
 class Step:
-    """What follows: the next phase, the event to record, and whether to submit the trial again or free its worker."""
+    """Instructions: the next phase, the event to record, and whether to submit the trial again or free its worker."""
 
     phase: Phase
     record: Kind | None = None
@@ -108,11 +108,13 @@ _GIVEN_UP = Step(Phase.LOST, Kind.FAILED, free=True)
 
 
 def step(phase: Phase, occurrence: Occurrence, *, losses: int = 0, retries: int = 0) -> Step | None:
-    """What follows an occurrence by the table; None where it is impossible in this phase.
+    """Return what follows an occurrence by the table; None if it is impossible in this phase.
 
     Args:
+        phase: of the trial.
+        occurrence: what has happened to it.
         losses: how often a worker of this trial has been lost, this time included.
-        retries: how often a lost worker's trial may start again.
+        retries: how often a trial whose worker was lost may start again.
     """
     if occurrence is Occurrence.WORKER_LOST and phase is Phase.RUNNING and losses > retries:
         return _GIVEN_UP
@@ -125,10 +127,10 @@ class Life:
 
     Attributes:
         trial: its number.
-        phase: where it stands.
-        attempt: which one runs, or is next; from 1.
-        losses: how often it has lost its worker, since it was last wanted again.
-        story: what has happened to it since this loop began, and the phase that followed.
+        phase: its phase.
+        attempt: number of the attempt that runs or is next, from 1.
+        losses: how often it has lost its worker since it was last wanted again.
+        story: the occurrences since this loop began, each with the phase that followed.
     """
 
     trial: int
@@ -137,8 +139,8 @@ class Life:
     losses: int = 0
     story: tuple[tuple[Occurrence, Phase], ...] = ()
 
-    def meet(self, occurrence: Occurrence, *, retries: int = 0) -> tuple[Life, Step]:
-        """The life after an occurrence, and what is to be done.
+    def after(self, occurrence: Occurrence, *, retries: int = 0) -> tuple[Life, Step]:
+        """Return the life after an occurrence, and what is to be done.
 
         Raises:
             InvalidTransition: the occurrence is impossible in this phase.
@@ -153,11 +155,11 @@ class Life:
 
 
 class InvalidTransition(AssertionError):
-    """Something happened to a trial that cannot: a defect of the engine, told with the trial's story.
+    """A trial had an occurrence that is impossible in its phase: a defect of the engine, shown with the trial's story.
 
     Attributes:
         life: the trial's, up to then.
-        occurrence: what happened.
+        occurrence: the impossible one.
     """
 
     def __init__(self, life: Life, occurrence: Occurrence) -> None:
@@ -169,5 +171,5 @@ class InvalidTransition(AssertionError):
             f"attempt {life.attempt}, {life.losses} workers lost, its story: {story}"
         )
 
-    def __reduce__(self) -> tuple[type[InvalidTransition], tuple[Life, Occurrence]]:  # it is told across processes
+    def __reduce__(self) -> tuple[type[InvalidTransition], tuple[Life, Occurrence]]:  # it travels between processes
         return InvalidTransition, (self.life, self.occurrence)

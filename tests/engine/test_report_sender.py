@@ -17,11 +17,11 @@ import pytest
 
 import raybo
 from raybo.common.errors import RayError
-from raybo.engine.artifacts import Mirror, kept_directory
-from raybo.engine.driver import _place_of
-from raybo.engine.study.lifecycle import Occurrence
+from raybo.engine.arguments import _place
+from raybo.engine.lifecycle import Occurrence
+from raybo.engine.trial.artifacts import Mirror, trial_files
 from raybo.engine.trial.checkpoints import Checkpoints
-from raybo.engine.trial.reports import BATCH_SECONDS, Answer, Course, TrialReports
+from raybo.engine.trial.report_sender import BATCH_SECONDS, Answer, AttemptInfo, ReportSender
 from raybo.engine.trial.task import run_trial
 from raybo.job.current_trial import CurrentTrial, running
 from raybo.record.goals import Goals
@@ -46,10 +46,10 @@ class StudySide:
         return [data["value"] for batch in self.batches for data in batch]
 
 
-def run(function, study, place=None, course=None, attempt=1, context=None, keep="last"):
-    course = Course() if course is None else course
-    checkpoints = Checkpoints(place, attempt, course.checkpoint, keep)
-    listen = partial(TrialReports, course, study, checkpoints)
+def run(function, study, place=None, info=None, attempt=1, context=None, keep="last"):
+    info = AttemptInfo() if info is None else info
+    checkpoints = Checkpoints(place, attempt, info.checkpoint, keep)
+    listen = partial(ReportSender, info, study, checkpoints)
     return run_trial(function, {"x": 1}, {}, "accuracy", 1, context, None, listen)
 
 
@@ -62,14 +62,14 @@ def counting(steps, seconds=0.0):
     return job
 
 
-def test_a_course_is_plain_data_on_its_way_to_a_worker():
-    course = Course(52, True, 3, "1-2", 2, {"rate": 0.1}, "loss")
-    assert course.to_list() == [52, True, 3, "1-2", 2, {"rate": 0.1}, "loss"]
-    assert Course(*course.to_list()) == course
-    assert Course(*Course().to_list()) == Course()
+def test_attempt_info_travels_as_plain_data():
+    info = AttemptInfo(52, True, 3, "1-2", 2, {"rate": 0.1}, "loss")
+    assert info.to_list() == [52, True, 3, "1-2", 2, {"rate": 0.1}, "loss"]
+    assert AttemptInfo(*info.to_list()) == info
+    assert AttemptInfo(*AttemptInfo().to_list()) == AttemptInfo()
 
 
-def test_a_generator_reports_what_it_yields_and_its_value_is_among_that():
+def test_generator_reports_what_it_yields():
     study = StudySide()
     occurrence, data = run(counting(3), study)
     assert occurrence is Occurrence.RETURNED
@@ -91,7 +91,7 @@ def test_a_callback_says_the_same():
     assert "value" not in data
 
 
-def test_a_metric_that_is_returned_is_the_value_whatever_was_reported():
+def test_returned_metric_overrides_the_reports():
     def job(config):
         raybo.report(0.3)
         return {"accuracy": 0.7}
@@ -99,7 +99,7 @@ def test_a_metric_that_is_returned_is_the_value_whatever_was_reported():
     assert run(job, StudySide())[1]["value"] == 0.7
 
 
-def test_a_job_that_reports_nothing_and_returns_nothing_is_bad_as_ever():
+def test_job_without_report_or_result_fails():
     occurrence, data = run(lambda config: None, StudySide())
     assert (occurrence, data["reason"]) == (
         Occurrence.BAD_RESULT,
@@ -109,7 +109,7 @@ def test_a_job_that_reports_nothing_and_returns_nothing_is_bad_as_ever():
     assert occurrence is Occurrence.BAD_RESULT
 
 
-def test_short_steps_are_sent_in_batches_and_nothing_is_lost_or_out_of_order():
+def test_short_steps_are_batched_in_order():
     """A thousand steps of half a millisecond: at most one batch in 50 ms, and one at the end."""
     study = StudySide()
     begun = time.monotonic()
@@ -119,7 +119,7 @@ def test_short_steps_are_sent_in_batches_and_nothing_is_lost_or_out_of_order():
     assert len(study.batches) <= took / BATCH_SECONDS + 2
 
 
-def test_a_trial_waits_only_where_a_verdict_can_be_given():
+def test_trial_waits_only_if_a_verdict_is_possible():
     study = StudySide()
     order = []
 
@@ -128,12 +128,12 @@ def test_a_trial_waits_only_where_a_verdict_can_be_given():
             order.append((step, len(study.steps)))
             yield step / 10
 
-    run(job, study, course=Course(steps=6, has_rule=True, waits_at=4))
+    run(job, study, info=AttemptInfo(steps=6, has_rule=True, waits_at=4))
     sent = dict(order)
     assert sent[5] == 4  # step 4, with those before, was answered before step 5 began
 
 
-def test_a_pruned_generator_is_closed_and_a_callback_gets_the_end_raised():
+def test_prune_closes_a_generator_and_raises_elsewhere():
     closed = []
 
     def generator(config):
@@ -151,12 +151,12 @@ def test_a_pruned_generator_is_closed_and_a_callback_gets_the_end_raised():
 
     for job in (generator, callback):
         study = StudySide(Answer(waits_at=2), Answer("prune", "8th of 9"))
-        occurrence, data = run(job, study, course=Course(has_rule=True, waits_at=1))
+        occurrence, data = run(job, study, info=AttemptInfo(has_rule=True, waits_at=1))
         assert (occurrence, data["reason"], study.steps) == (Occurrence.LEFT, "8th of 9", [1, 2])
     assert closed == [True]
 
 
-def test_a_prune_that_is_told_late_ends_the_next_step():
+def test_late_prune_ends_the_next_step():
     """Where no verdict was expected: the answer to a batch that nobody waited for."""
     study = StudySide(Answer("prune", "too slow"))
     occurrence, data = run(counting(100, 0.01), study)
@@ -164,7 +164,7 @@ def test_a_prune_that_is_told_late_ends_the_next_step():
     assert len(study.steps) < 20
 
 
-def test_a_job_that_swallows_the_end_is_told_again():
+def test_swallowed_prune_is_raised_again():
     told = []
 
     def job(config):
@@ -176,12 +176,12 @@ def test_a_job_that_swallows_the_end_is_told_again():
         return 0.9
 
     study = StudySide(Answer("prune", "why"))
-    run(job, study, course=Course(has_rule=True, waits_at=1))
+    run(job, study, info=AttemptInfo(has_rule=True, waits_at=1))
     assert told == ["why"] * 5
     assert study.steps == [1]
 
 
-def test_so_is_one_that_swallows_that_a_report_was_bad():
+def test_swallowed_report_fault_is_raised_again():
     told = []
 
     def job(config):
@@ -198,7 +198,7 @@ def test_so_is_one_that_swallows_that_a_report_was_bad():
     assert study.steps == [1]
 
 
-def test_what_was_reported_before_the_end_was_told_is_not_sent_after_it():
+def test_reports_are_not_sent_after_a_prune():
     taken, reported = threading.Event(), threading.Event()
 
     class Slow(StudySide):
@@ -221,19 +221,19 @@ def test_what_was_reported_before_the_end_was_told_is_not_sent_after_it():
     assert (occurrence, study.steps) == (Occurrence.LEFT, [1])
 
 
-def test_after_one_long_step_short_ones_are_sent_in_batches_again():
+def test_short_steps_are_batched_after_a_long_one():
     def job(config):
         time.sleep(0.15)  # its verdict is waited for
         for step in range(200):
             yield step / 1_000
 
     study = StudySide()
-    run(job, study, course=Course(has_rule=True))
+    run(job, study, info=AttemptInfo(has_rule=True))
     assert study.batches[0][0]["step"] == 1
     assert len(study.batches) < 20
 
 
-def test_a_step_that_is_given_beside_the_metrics_counts():
+def test_step_argument_counts_beside_the_metrics():
     def job(config):
         raybo.report({"accuracy": 0.1, "step": 3})
         raybo.report({"accuracy": 0.2, "step": 4}, step=7)
@@ -251,7 +251,7 @@ def test_a_generator_that_somebody_holds_is_closed_too():
         return held[0]
 
     study = StudySide(Answer("prune", "8th of 9"))
-    assert run(job, study, course=Course(has_rule=True, waits_at=1))[0] is Occurrence.LEFT
+    assert run(job, study, info=AttemptInfo(has_rule=True, waits_at=1))[0] is Occurrence.LEFT
     assert inspect.getgeneratorstate(held[0]) == inspect.GEN_CLOSED
 
 
@@ -271,12 +271,12 @@ def test_a_generator_that_somebody_holds_is_closed_too():
         ),
     ],
 )
-def test_a_bad_report_fails_the_trial_with_what_was_before_it_kept(metrics, why):
+def test_bad_report_fails_the_trial_and_keeps_others(metrics, why):
     def job(config):
         yield from metrics
 
     study = StudySide()
-    occurrence, data = run(job, study, course=Course(steps=10))
+    occurrence, data = run(job, study, info=AttemptInfo(steps=10))
     assert (occurrence, data["reason"]) == (Occurrence.BAD_RESULT, why)
     assert len(study.steps) == len(metrics) - 1
 
@@ -342,7 +342,7 @@ def names(place):
     return sorted(path.name for path in place.iterdir())
 
 
-def test_a_checkpoint_goes_with_the_next_report_and_two_are_kept_while_it_runs(tmp_path):
+def test_checkpoint_goes_with_the_next_report(tmp_path):
     kept = []
 
     class Looking(StudySide):
@@ -358,12 +358,12 @@ def test_a_checkpoint_goes_with_the_next_report_and_two_are_kept_while_it_runs(t
 
 
 @pytest.mark.parametrize(("keep", "left"), [("all", ["1-1", "1-2", "1-3"]), ("last", ["1-3"]), ("none", [])])
-def test_what_is_kept_of_a_trial_that_has_ended(tmp_path, keep, left):
+def test_checkpoints_kept_of_an_ended_trial(tmp_path, keep, left):
     run(saving(3), StudySide(), tmp_path, keep=keep)
     assert names(tmp_path) == left
 
 
-def test_a_failed_trial_keeps_its_checkpoints_to_be_run_again(tmp_path):
+def test_failed_trial_keeps_its_checkpoints(tmp_path):
     def job(config):
         yield from saving(2)(config)
         yield float("nan")
@@ -372,23 +372,23 @@ def test_a_failed_trial_keeps_its_checkpoints_to_be_run_again(tmp_path):
     assert names(tmp_path) == ["1-1", "1-2"]
 
 
-def test_a_run_goes_on_from_the_checkpoint_that_is_committed_and_counts_on_from_its_step(tmp_path):
+def test_run_continues_from_its_committed_checkpoint(tmp_path):
     assert run(saving(6, die_at=4), StudySide(), tmp_path)[0] is Occurrence.RAISED
     assert names(tmp_path) == ["1-2", "1-3"]
     study, seen = StudySide(), []
-    run(saving(6, seen=seen), study, tmp_path, Course(checkpoint="1-2", step=2), attempt=2)
+    run(saving(6, seen=seen), study, tmp_path, AttemptInfo(checkpoint="1-2", step=2), attempt=2)
     assert seen == [3]
     assert study.steps == [3, 4, 5, 6]
     assert names(tmp_path) == ["2-4"]
 
 
-def test_a_job_killed_between_its_last_report_and_its_end_is_finished_by_what_it_reported(tmp_path):
+def test_job_killed_after_its_last_report_finishes(tmp_path):
     run(saving(3), StudySide(), tmp_path)
     study = StudySide()
-    occurrence, data = run(saving(3), study, tmp_path, Course(checkpoint="1-3", step=3), attempt=2)
+    occurrence, data = run(saving(3), study, tmp_path, AttemptInfo(checkpoint="1-3", step=3), attempt=2)
     assert (occurrence, study.batches) == (Occurrence.RETURNED, [])
     assert "value" not in data
-    occurrence, _ = run(lambda config: None, study, tmp_path, Course(checkpoint="1-3", step=3), attempt=3)
+    occurrence, _ = run(lambda config: None, study, tmp_path, AttemptInfo(checkpoint="1-3", step=3), attempt=3)
     assert occurrence is Occurrence.BAD_RESULT  # it did not ask for its checkpoint: it began anew, and said nothing
 
 
@@ -401,18 +401,18 @@ def test_so_is_one_with_several_metrics(tmp_path):
 
     goals = Goals.of({"loss": "min", "seconds": "min"})
     for said, occurrence in (({"seconds": 3.0}, Occurrence.RETURNED), ({}, Occurrence.BAD_RESULT)):
-        heard = partial(TrialReports, Course(), StudySide(), Checkpoints(tmp_path, 1, None, "last"))
-        assert run_trial(job, {}, {}, goals, 1, listen=heard)[0] is Occurrence.RETURNED
-        course = Course(checkpoint="1-1", step=1, metrics=said)
-        again = partial(TrialReports, course, StudySide(), Checkpoints(tmp_path, 2, "1-1", "last"))
-        found, data = run_trial(job, {}, {}, goals, 1, listen=again)
+        sender = partial(ReportSender, AttemptInfo(), StudySide(), Checkpoints(tmp_path, 1, None, "last"))
+        assert run_trial(job, {}, {}, goals, 1, make_sender=sender)[0] is Occurrence.RETURNED
+        info = AttemptInfo(checkpoint="1-1", step=1, metrics=said)
+        again = partial(ReportSender, info, StudySide(), Checkpoints(tmp_path, 2, "1-1", "last"))
+        found, data = run_trial(job, {}, {}, goals, 1, make_sender=again)
         assert found is occurrence
         assert "value" not in data
         assert data.get("metrics", {}) == said
 
 
 @pytest.mark.parametrize("spelling", ["yield", "report"])
-def test_a_step_that_is_reported_while_it_is_saved_is_refused(tmp_path, spelling):
+def test_report_within_saving_is_refused(tmp_path, spelling):
     def yielding(config):
         with raybo.saving():
             yield 0.5
@@ -430,18 +430,18 @@ def test_a_step_that_is_reported_while_it_is_saved_is_refused(tmp_path, spelling
 
 def test_a_checkpoint_that_is_not_there_is_none(tmp_path):
     study, seen = StudySide(), []
-    run(saving(2, seen=seen), study, tmp_path, Course(checkpoint="1-7", step=7), attempt=2)
+    run(saving(2, seen=seen), study, tmp_path, AttemptInfo(checkpoint="1-7", step=7), attempt=2)
     assert (seen, study.steps) == ([1], [1, 2])
 
 
-def test_a_job_that_does_not_ask_for_its_checkpoint_begins_at_the_first_step(tmp_path):
+def test_job_that_ignores_its_checkpoint_starts_over(tmp_path):
     run(saving(2), StudySide(), tmp_path)
     study = StudySide()
-    run(counting(2), study, tmp_path, Course(checkpoint="1-2", step=2), attempt=2)
+    run(counting(2), study, tmp_path, AttemptInfo(checkpoint="1-2", step=2), attempt=2)
     assert study.steps == [1, 2]
 
 
-def test_saving_twice_before_a_report_keeps_the_later_and_a_failed_one_is_none(tmp_path):
+def test_saving_twice_keeps_the_later_checkpoint(tmp_path):
     def job(config):
         for text in ("first", "second"):
             with raybo.saving() as directory:
@@ -460,7 +460,7 @@ def test_saving_twice_before_a_report_keeps_the_later_and_a_failed_one_is_none(t
     assert names(tmp_path) == [data["checkpoint"]]
 
 
-def test_what_a_killed_attempt_has_left_is_removed_by_the_next(tmp_path):
+def test_next_attempt_removes_leftovers_of_a_killed_one(tmp_path):
     for name in ("1-3", "1-4", "1-5.partial", "notes"):
         (tmp_path / name).mkdir()
     Checkpoints(tmp_path, 2, "1-3").begin()
@@ -468,10 +468,10 @@ def test_what_a_killed_attempt_has_left_is_removed_by_the_next(tmp_path):
 
 
 @pytest.mark.parametrize("keep", ["all", "last"])
-def test_a_name_that_is_taken_is_given_to_no_other_checkpoint(tmp_path, keep):
+def test_checkpoint_names_are_never_used_twice(tmp_path, keep):
     run(saving(2), StudySide(), tmp_path / "here", keep="all")
     again = StudySide()
-    run(saving(3), again, tmp_path / "here", Course(checkpoint="1-2", step=2), keep=keep)
+    run(saving(3), again, tmp_path / "here", AttemptInfo(checkpoint="1-2", step=2), keep=keep)
     assert [data["checkpoint"] for batch in again.batches for data in batch] == ["1-3"]
     mirror = Mirror(f"file://{tmp_path}/there")
     for own in ("a", "b"):  # each from a directory of its own, as on another worker
@@ -482,13 +482,13 @@ def test_a_name_that_is_taken_is_given_to_no_other_checkpoint(tmp_path, keep):
     assert sorted(mirror.names("checkpoints")) == ["1-1", "1-2"]
 
 
-def test_a_paused_trial_keeps_its_checkpoint_whatever_is_kept_of_others(tmp_path):
+def test_paused_trial_always_keeps_its_checkpoint(tmp_path):
     study = StudySide(Answer("pause", "3rd of 3"))
-    run(saving(3), study, tmp_path, Course(has_rule=True, waits_at=1), keep="none")
+    run(saving(3), study, tmp_path, AttemptInfo(has_rule=True, waits_at=1), keep="none")
     assert names(tmp_path) == ["1-1"]
 
 
-def test_a_checkpoint_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+def test_checkpoint_is_flushed_before_it_is_named(tmp_path, monkeypatch):
     done = []
     sync, rename = os.fsync, os.rename
     monkeypatch.setattr(os, "fsync", lambda fd: done.append("sync") or sync(fd))
@@ -497,7 +497,7 @@ def test_a_checkpoint_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatc
     assert done == ["sync", "sync", "rename", "sync"]  # the file, its directory; the name; where the name is
 
 
-def test_a_file_system_that_cannot_flush_directories_keeps_checkpoints(tmp_path, monkeypatch):
+def test_checkpoints_survive_without_directory_sync(tmp_path, monkeypatch):
     sync = os.fsync
     error = errno.EINVAL
 
@@ -537,7 +537,7 @@ class Unreliable(Mirror):
         return super().fetch(name, directory)
 
 
-def test_after_a_copy_that_failed_the_next_checkpoint_is_saved(tmp_path):
+def test_next_checkpoint_is_saved_after_a_failed_copy(tmp_path):
     checkpoints = Checkpoints(tmp_path / "here", 1, None, "last", Unreliable(f"file://{tmp_path}/there"))
     for number in range(2):
         with contextlib.suppress(OSError), checkpoints.saving() as directory:
@@ -548,7 +548,7 @@ def test_after_a_copy_that_failed_the_next_checkpoint_is_saved(tmp_path):
     assert names(tmp_path / "here") == [saved]
 
 
-def test_a_checkpoint_that_was_fetched_in_part_is_fetched_again(tmp_path):
+def test_partly_fetched_checkpoint_is_fetched_again(tmp_path):
     uri = f"file://{tmp_path}/there"
     Mirror(uri).upload(make(tmp_path / "1-1", {"number": "1"}), "checkpoints/1-1")
     checkpoints = Checkpoints(tmp_path / "here", 2, "1-1", "last", Unreliable(uri))
@@ -560,9 +560,10 @@ def test_a_checkpoint_that_was_fetched_in_part_is_fetched_again(tmp_path):
 KILLED = """
 import os, sys, tempfile
 from pathlib import Path
-from raybo.engine import artifacts, temporary_directories
+from raybo.engine import temporary_directories
+from raybo.engine.trial import artifacts
 tempfile.tempdir = temporary_directories.TEMPORARY = artifacts.TEMPORARY = sys.argv[1]
-with artifacts.kept_directory(Path("s.db"), 3, 1, sys.argv[2], None, "last") as (directory, _):
+with artifacts.trial_files(Path("s.db"), 3, 1, sys.argv[2], None, "last") as (directory, _):
     directory.mkdir()
     (directory / "large").write_text("x")
     if sys.argv[3] == "killed":
@@ -570,7 +571,7 @@ with artifacts.kept_directory(Path("s.db"), 3, 1, sys.argv[2], None, "last") as 
 """
 
 
-def test_what_a_killed_attempt_had_on_its_worker_is_removed_by_a_later_one(tmp_path):
+def test_later_attempt_removes_a_killed_ones_directory(tmp_path):
     (tmp_path / "tmp").mkdir()
     for how, code in (("killed", 1), ("lives", 0)):
         command = [sys.executable, "-c", KILLED, tmp_path / "tmp", f"file://{tmp_path}/there", how]
@@ -588,15 +589,15 @@ def make(directory, files):
 
 def attempt_under(uri, journal, job, study, attempt=1, last=None, step=0, keep="last"):
     """One attempt whose directory is kept under a URI; returns what came of it."""
-    with kept_directory(journal, 3, attempt, uri, last, keep) as (directory, checkpoints):
-        course = Course(checkpoint=last, step=step)
-        listen = partial(TrialReports, course, study, checkpoints)
+    with trial_files(journal, 3, attempt, uri, last, keep) as (directory, checkpoints):
+        info = AttemptInfo(checkpoint=last, step=step)
+        listen = partial(ReportSender, info, study, checkpoints)
         trial = CurrentTrial(3, attempt, 0, {"x": 1}, directory)
         with running(trial):
             return run_trial(job, {"x": 1}, {}, "accuracy", 1, None, None, listen)
 
 
-def test_under_a_uri_a_trial_goes_on_on_another_machine_with_its_files(tmp_path):
+def test_trial_under_a_uri_continues_on_another_machine(tmp_path):
     """pyarrow's file system of a URI, here file://; what a worker has of its own is gone between the attempts."""
     pytest.importorskip("pyarrow")
     uri, kept = f"file://{tmp_path}/shared", tmp_path / "shared" / "s.trials" / "3"
@@ -619,9 +620,9 @@ def test_under_a_uri_a_trial_goes_on_on_another_machine_with_its_files(tmp_path)
     assert not (tmp_path / "s.trials").exists()
 
 
-def test_a_uri_that_nobody_knows_is_refused_in_a_line():
+def test_unknown_uri_is_refused_in_a_line():
     pytest.importorskip("pyarrow")
     with pytest.raises(RayError, match="--artifacts nowhere://x: it cannot be used: ArrowInvalid"):
         Mirror("nowhere://x")
     with pytest.raises(RayError, match=r"--artifacts s3:/.* it cannot be used: .*[Mm]issing bucket"):
-        _place_of("s3://")  # before any trial is run, and not by each of them
+        _place("s3://")  # before any trial is run, and not by each of them

@@ -1,8 +1,8 @@
-"""What a running trial reports, inside its worker: read, sent to the study in batches, and answered by verdicts.
+"""The reports of a running trial, inside its worker: checked, sent to the study in batches, answered by verdicts.
 
-A report costs the job next to nothing: it is only noted, and a thread sends what there is, at most once in 50 ms. The
-job waits for an answer only if there is a reason to: at steps where a verdict can be given, after steps so long that
-the wait is negligible, and with a checkpoint, whose predecessors are removed once it is committed.
+A report costs the job next to nothing: it is put into a buffer, which a thread sends at most once in 50 ms. The job
+waits for an answer only at steps at which a verdict can be given, after steps so long that the wait is negligible, and
+with a checkpoint, as earlier ones are removed once it is committed.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from raybo.common.arguments import is_number
 from raybo.common.errors import ObjectiveError
 from raybo.engine.trial.checkpoints import Checkpoints
 from raybo.job.reports import TrialPruned, require_saved, require_step
-from raybo.record.events import Data
+from raybo.record.events import EventData
 
-BATCH_SECONDS = 0.05  # between two batches that decide nothing
-LONG_SECONDS = 0.1  # of a step, from which on its verdict is waited for
+BATCH_SECONDS = 0.05  # between two batches on which no verdict is given
+LONG_SECONDS = 0.1  # after a step that took as long, the job always waits for the answer
 
-Read: TypeAlias = Callable[[Any], tuple[float | None, str, dict[str, Any]]]  # value, why there is none, others
-Broken: TypeAlias = Callable[[float, Mapping[str, Any]], str]  # of the value and what else was said
-Meet: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]  # the metrics without the contexts among them
+Read: TypeAlias = Callable[[Any], tuple[float | None, str, dict[str, Any]]]  # value, fault, other metrics
+DescribeBroken: TypeAlias = Callable[[float, Mapping[str, Any]], str]  # of the value and the other metrics
+TakeContext: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]  # the metrics without the contexts among them
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the study answers to a batch of reports.
+    """The study's answer to a batch of reports.
 
     Attributes:
-        action: "go" on; else the trial is to end here: it was pruned, or paused, or is no longer the study's.
-        why: in words, where it is to end.
-        waits_at: the next step at which it is to wait for the answer; None where none is near.
+        action: "go" to continue; else the trial is to end here: it is pruned, paused, or no longer the study's.
+        why: the reason in words if it is to end.
+        waits_at: the next step at which it is to wait for the answer; None if none is near.
     """
 
     action: Literal["go", "prune", "pause", "gone"] = "go"
@@ -44,26 +44,26 @@ class Answer:
     waits_at: int | None = None
 
 
-Send: TypeAlias = Callable[[list[Data]], Answer]  # waits for the answer
+Send: TypeAlias = Callable[[list[EventData]], Answer]  # waits for the answer
 
 
-def keeps_all(value: float, metrics: Mapping[str, Any]) -> str:
-    """That a report breaks no constraint, as there is none."""
+def breaks_none(value: float, metrics: Mapping[str, Any]) -> str:
+    """Return that no constraint is broken, as there is none."""
     return ""
 
 
 @dataclass(frozen=True)
-class Course:
-    """What an attempt is told of its run before it begins.
+class AttemptInfo:
+    """What an attempt has to know of its run before it begins.
 
     Attributes:
-        steps: how many a whole run has; None where that is not declared.
+        steps: how many steps a whole run has; None if that is not declared.
         has_rule: whether a scheduler gives verdicts.
-        waits_at: the first step at which the trial is to wait for one; None where none is near.
-        checkpoint: name of the checkpoint to go on from; None where there is none.
-        step: the one that it was reported with.
-        metrics: what else an earlier attempt said with its last report.
-        judged: the metric that the scheduler looks at, where that is not the first.
+        waits_at: the first step at which the trial is to wait for one; None if none is near.
+        checkpoint: name of the checkpoint to continue from; None if there is none.
+        step: the step that the checkpoint was reported with.
+        metrics: other metrics in the last report of an earlier attempt.
+        judged: the metric that the scheduler looks at; None for the first.
     """
 
     steps: int | None = None
@@ -75,41 +75,47 @@ class Course:
     judged: str | None = None
 
     def to_list(self) -> list[Any]:
-        """Its attributes in their order, as plain data."""
+        """Return its attributes in their order, as plain data."""
         return [dict(value) if isinstance(value, Mapping) else value for value in vars(self).values()]
 
 
-class TrialReports:
-    """Hears one attempt of a trial.
+class ReportSender:
+    """Sends the reports of one attempt of a trial to its study.
 
     Args:
-        course: what is known beforehand.
+        info: what is known beforehand.
         send: takes a batch to the study.
         checkpoints: the trial's.
-        read: makes of metrics the value, or the reason why there is none, and the other metrics.
-        meet: takes the contexts among the metrics.
-        broken: says in words which constraints a report breaks that must hold at every step; empty for none.
+        read: reads metrics: returns the value, or the reason why there is none, and the other metrics.
+        take_context: takes the contexts from the metrics.
+        broken: describes the constraints that a report breaks and that must hold at every step; empty for none.
     Attributes:
         count: how many steps were reported.
-        value: of the last one. metrics: what else was said with it.
-        is_resumed: whether it went on from a checkpoint, behind which there are an earlier attempt's reports.
-        fault: what was wrong with a report, which ends the trial as failed; empty where nothing was.
-        answer: the last one.
+        value: the value in the last report. metrics: its other metrics.
+        is_resumed: whether it continued from a checkpoint, so that there are reports of an earlier attempt.
+        fault: the fault of a report, which ends the trial as failed; empty if there is none.
+        answer: the study's last answer.
     """
 
     def __init__(
-        self, course: Course, send: Send, checkpoints: Checkpoints, read: Read, meet: Meet, broken: Broken = keeps_all
+        self,
+        info: AttemptInfo,
+        send: Send,
+        checkpoints: Checkpoints,
+        read: Read,
+        take_context: TakeContext,
+        broken: DescribeBroken = breaks_none,
     ) -> None:
-        self.course = course
+        self.info = info
         self.count, self.value = 0, 0.0
-        self.metrics = course.metrics
+        self.metrics = info.metrics
         self.is_resumed = False
         self.fault = ""
-        self.answer = Answer(waits_at=course.waits_at)
-        self._read, self._send, self._meet, self._broken = read, send, meet, broken
+        self.answer = Answer(waits_at=info.waits_at)
+        self._read, self._send, self._take_context, self._broken = read, send, take_context, broken
         self._checkpoints = checkpoints
         self._step = 0  # the last one
-        self._buffer: list[Data] = []
+        self._buffer: list[EventData] = []
         self._buffering = threading.Lock()
         self._sending = threading.Lock()  # one batch at a time, so that they arrive in order
         self._sent = 0.0
@@ -120,8 +126,8 @@ class TrialReports:
         self._begun = self._reported = time.perf_counter()
 
     def report(self, metrics: Any, step: int | None) -> None:
-        """Take a step's metrics. Raises TrialPruned where the trial is to end."""
-        self._go_on()
+        """Report a step's metrics. Raises TrialPruned if the trial is to end."""
+        self._require_go()
         if isinstance(metrics, Mapping) and "step" in metrics:
             metrics = dict(metrics)
             named = metrics.pop("step")
@@ -133,19 +139,19 @@ class TrialReports:
             self._reject(str(error))
         if step <= self._step:
             self._reject(f"steps must increase, but it reported step {step} after step {self._step}")
-        if self.course.steps is not None and step > self.course.steps:
-            self._reject(f"it reported step {step}, and the objective declares steps={self.course.steps}")
+        if self.info.steps is not None and step > self.info.steps:
+            self._reject(f"it reported step {step}, and the objective declares steps={self.info.steps}")
         if isinstance(metrics, Mapping):
-            metrics = self._meet(metrics)
+            metrics = self._take_context(metrics)
         value, reason, others = self._read(metrics)
         if value is None:
             self._reject(f"at step {step}, {reason}")
-        if (judged := self.course.judged) is not None and not is_number(others.get(judged)):
+        if (judged := self.info.judged) is not None and not is_number(others.get(judged)):
             self._reject(f"at step {step}, it reported no number {judged!r}, which the scheduler looks at")
         now = time.perf_counter()
         is_long, self._reported = now - self._reported > LONG_SECONDS, now
         self._step, self.count, self.value, self.metrics = step, self.count + 1, value, others
-        data: Data = {"step": step, "value": value, "seconds": round(now - self._begun, 6)}
+        data: EventData = {"step": step, "value": value, "seconds": round(now - self._begun, 6)}
         if others:
             data["metrics"] = others
         if (saved := self._checkpoints.take()) is not None:
@@ -153,33 +159,33 @@ class TrialReports:
         with self._buffering:
             self._buffer.append(data)
         waits_at = self.answer.waits_at
-        is_awaited = self.course.has_rule and (is_long or (waits_at is not None and step >= waits_at))
+        is_awaited = self.info.has_rule and (is_long or (waits_at is not None and step >= waits_at))
         broken = self._broken(value, others)
         if saved is not None or is_awaited or broken:
             self._flush()
             if saved is not None and self.answer.action != "gone":
                 self._checkpoints.committed(saved)
-            self._go_on()
+            self._require_go()
             if broken:
                 raise TrialPruned(f"at step {step}, {broken}")
         else:
             self._send_later()
 
     def checkpoint(self) -> Path | None:
-        """The directory of the last checkpoint; steps that are not named are counted on from its step."""
+        """Return the directory of the last checkpoint; steps without a number are counted on from its step."""
         found = self._checkpoints.last()
         if found is not None and self.count == 0:
-            self._step, self.is_resumed = self.course.step, True
+            self._step, self.is_resumed = self.info.step, True
         return found
 
     @contextmanager
     def saving(self) -> Iterator[Path]:
-        """A directory that becomes the checkpoint of the next report."""
+        """Yield a directory that becomes the checkpoint of the next report."""
         with self._checkpoints.saving() as directory:
             yield directory
 
     def follow(self, steps: Generator[Any, None, Any]) -> Any:
-        """Take what a generator yields as reports; returns what it returns. Raises TrialPruned where it is to end."""
+        """Report what a generator yields, and return what it returns. Raises TrialPruned if the trial is to end."""
         try:
             while True:
                 try:
@@ -199,12 +205,12 @@ class TrialReports:
             self._thread.join()
 
     def end(self) -> None:
-        """The run is over, by the job's will or by a verdict: remove the checkpoints that are not to be kept."""
+        """Remove the checkpoints that are not to be kept of a run that has ended by itself or by a verdict."""
         if self.answer.action in ("go", "prune") and not self.fault:
             self._checkpoints.end()
 
-    def _go_on(self) -> None:
-        """TrialPruned where the trial is to end; again, where the job has gone on in spite of it."""
+    def _require_go(self) -> None:
+        """Raise TrialPruned if the trial is to end, and again if the job has caught it and continued."""
         if self.fault or self.answer.action != "go":
             raise TrialPruned(self.fault or self.answer.why)
 
@@ -236,8 +242,8 @@ class TrialReports:
             self._flush()
 
 
-def answer_of(actor: Any, number: int, attempt: int, batch: list[Data]) -> Answer:
-    """What the study's actor answers to a batch of an attempt's reports."""
+def answer_of(actor: Any, number: int, attempt: int, batch: list[EventData]) -> Answer:
+    """Send a batch of an attempt's reports to the study's actor, and return its answer."""
     import ray
 
     get: Any = ray.get
@@ -248,6 +254,6 @@ def answer_of(actor: Any, number: int, attempt: int, batch: list[Data]) -> Answe
     return answer
 
 
-def unheard(read: Read, meet: Meet, broken: Broken = keeps_all) -> TrialReports:
-    """Reports that are read and sent nowhere, of a run from the beginning to the end."""
-    return TrialReports(Course(), lambda batch: Answer(), Checkpoints(None, 1, None), read, meet, broken)
+def offline_sender(read: Read, take_context: TakeContext, broken: DescribeBroken = breaks_none) -> ReportSender:
+    """Return a sender that checks the reports of a whole run and sends them nowhere."""
+    return ReportSender(AttemptInfo(), lambda batch: Answer(), Checkpoints(None, 1, None), read, take_context, broken)

@@ -1,4 +1,4 @@
-"""A panel: one figure of a report, with what it shows and how to read it."""
+"""One figure of a report, with its title and its caption."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Panel:
+class ReportFigure:
     """A figure of a report.
 
     Attributes:

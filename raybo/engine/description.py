@@ -1,0 +1,83 @@
+"""What is studied: from what the user says and, if the user says nothing, from the journal."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from raybo import methods, schedulers
+from raybo.common.errors import MethodError, ObjectiveError
+from raybo.common.messages import ELSEWHERE, near
+from raybo.engine.arguments import tune_arguments
+from raybo.job.objective import Objective
+from raybo.job.shared_data import fingerprint, is_data
+from raybo.record.description import Description
+from raybo.record.history import GENERATION
+from raybo.schedulers import Scheduler
+from raybo.searcher import Searcher, scheduler_for, seed_for
+from raybo.space import object_to_json
+
+TYPING_ERROR = 0.75  # likeness from which an unknown option is taken for a misspelt argument of `tune`
+
+
+def searcher_for(
+    objective: Objective,
+    method: methods.AnyMethod | None,
+    seed: int | None,
+    options: Mapping[str, Any],
+    earlier: Description | None,
+    rule: tuple[schedulers.AnyScheduler | None, Mapping[str, Any]] = (None, {}),
+) -> Searcher:
+    """Return the searcher of a study, which knows none of its events; its `description` is the study's.
+
+    What the user says counts; where the user says nothing, what the journal says.
+
+    Args:
+        rule: the scheduler and its options.
+    """
+    scheduler, given = rule
+    rule_name = None if scheduler is None else schedulers.name_of(scheduler)  # an unknown one is the first thing to say
+    if earlier is not None and rule_name in (None, earlier.scheduler) and not isinstance(scheduler, Scheduler):
+        scheduler = rule_name = earlier.scheduler
+        given = given or earlier.scheduler_options
+    steps = objective.steps
+    if scheduler is not None and steps is None:
+        raise ObjectiveError(
+            f"{objective.name} declares no steps, so there is nothing for the scheduler {rule_name} to judge; say with "
+            "@raybo.objective(..., steps=...) how many reports a whole run makes"
+        )
+    name = "auto" if method is None else methods.name_of(method)
+    if earlier is not None:
+        name = earlier.method if method is None else name
+        seed = earlier.seed if seed is None else seed
+        if name == earlier.method and not options and not isinstance(method, methods.Method):
+            options = earlier.options
+    method = name if method is None else method
+    for option in options:
+        is_known = option in ELSEWHERE or option in (known for known, _, _ in methods.describe(method)[1])
+        if not is_known and (meant := near(option, list(inspect.signature(tune_arguments).parameters), TYPING_ERROR)):
+            raise MethodError(f"there is no option {option!r}; did you mean {meant!r}?")
+    made = methods.make(method, **options)
+    made_rule = scheduler_for(scheduler, given, steps, objective.goals)
+    description = Description(
+        objective=objective.name,
+        goals=objective.goals,
+        space=objective.space,
+        method=name,
+        seed=seed_for(seed),
+        settings={key: object_to_json(_named(value)) for key, value in sorted(objective.settings.items())},
+        options=methods.options_of(method, made, options),
+        context=objective.context,
+        steps=steps,
+        value=objective.value,
+        scheduler=rule_name,
+        scheduler_options={} if made_rule is None else schedulers.options_of(scheduler, made_rule, given),
+        generation=GENERATION if earlier is None else earlier.generation,
+    )
+    return Searcher.of(description, made, made_rule)
+
+
+def _named(value: Any) -> Any:
+    return fingerprint(value) if is_data(value) else str(value) if isinstance(value, Path) else value

@@ -1,0 +1,23 @@
+"""Ray's client for jobs: its loggers, and its choice of the files to send."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+TALKATIVE = ("dashboard.modules.dashboard_sdk", "dashboard.modules.job.sdk", "_private.runtime_env.packaging")
+
+
+def quieten_uploads() -> None:
+    """Keep the loggers of Ray's client from reporting every upload."""
+    for name in TALKATIVE:
+        logging.getLogger(f"ray.{name}").setLevel(logging.WARNING)
+
+
+def ignore_patterns(lines: Sequence[str]) -> Any:
+    """Return a matcher for the lines of a .gitignore: the one that Ray itself reads it with."""
+    from ray._private.thirdparty.pathspec.pathspec import PathSpec
+
+    make: Any = PathSpec.from_lines
+    return make("gitwildmatch", lines)

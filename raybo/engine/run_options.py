@@ -1,0 +1,153 @@
+"""How a study is run: one field for each such argument of `raybo.tune`, from which the command line makes an option.
+
+The command line imports this for its help, so that all that is slow to import is imported inside functions.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from raybo.common.errors import RayError
+from raybo.common.messages import shown
+
+if TYPE_CHECKING:
+    from raybo.record.stopping import Limits
+    from raybo.study.confirmation import Confirm
+
+Keep: TypeAlias = Literal["all", "last", "none"]  # which checkpoints of a trial that has ended are kept
+
+
+def _number(value: Any, name: str) -> float:
+    from raybo.common.arguments import finite_number
+
+    return finite_number(value, name)
+
+
+def _positive(value: Any, name: str) -> float:
+    from raybo.common.arguments import finite_number
+
+    return finite_number(value, name, above=0)
+
+
+def _whole(value: Any, name: str, at_least: int = 1) -> int:
+    from raybo.common.arguments import whole_number
+
+    return whole_number(value, name, at_least)
+
+
+def _flag(value: Any, name: str) -> bool:
+    from raybo.common.arguments import truth
+
+    return truth(value, name)
+
+
+def _workers(value: Any, name: str) -> int | Literal["max"]:
+    return "max" if isinstance(value, str) and value == "max" else _whole(value, name)
+
+
+def _place(value: Any, name: str) -> str:
+    return str(value)
+
+
+def _address(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise RayError(f"{name} must be 'auto' or HOST:PORT, got {shown(value)}")
+    return value
+
+
+def _keep(value: Any, name: str) -> Keep:
+    from raybo.common.arguments import one_of
+
+    return one_of(value, name, get_args(Keep))
+
+
+def _confirm(value: Any, name: str) -> Confirm:
+    from raybo.study.confirmation import Confirm
+
+    return Confirm.of(value)
+
+
+def argument(default: Any, check: Callable[[Any, str], Any], help: str = "", metavar: str | None = None) -> Any:
+    """Declare a field of `RunOptions`.
+
+    Args:
+        default: its value unless it is given; if this is None, None is allowed.
+        check: returns the checked value of an argument of this name.
+        help: its text in `raybo tune --help`; a field without one gets no option of its own there.
+        metavar: the name of its value there.
+    """
+    return dataclasses.field(default=default, metadata={"check": check, "help": help, "metavar": metavar})
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """How a study is run, which a command that continues it may change; `tune_arguments` says what each field means.
+
+    Raises:
+        MethodError, RayError: a value is wrong; names the argument.
+    """
+
+    trials: int = argument(50, _whole, "Trials to run in total, including those already in the journal.", "N")
+    workers: int | Literal["max"] | None = argument(
+        None,
+        _workers,
+        "Trials to run at the same time; max keeps some queued, so that an autoscaling cluster grows.  "
+        "[default: as many as fit]",
+        "K|max",
+    )
+    max_minutes: float | None = argument(None, _positive, "Stop the study after this long.", "MINUTES")
+    trial_seconds: float | None = argument(
+        None, _positive, "Stop any trial that runs longer than this, and count it as failed.", "SECONDS"
+    )
+    retries: int = argument(2, partial(_whole, at_least=0), "How often to restart a trial whose worker was lost.", "N")
+    artifacts: str | None = argument(
+        None,
+        _place,
+        "Where to keep the trials' directories and checkpoints.  [default: beside the journal]",
+        "DIRECTORY|URI",
+    )
+    keep_checkpoints: Keep = argument("last", _keep, "Which checkpoints of finished trials to keep.")
+    fresh_workers: bool = argument(
+        False, _flag, "Run every trial in a new process, for jobs that leave something behind in theirs."
+    )
+    retry_failed: bool = argument(False, _flag, "Run failed trials again, under their old numbers.")
+    keep_going: bool = argument(False, _flag, "Carry on even if the first trials all fail in the same way.")
+    target: float | None = argument(None, _number, "Stop once a trial reaches this value.", "V")
+    patience: int | None = argument(
+        None,
+        _whole,
+        "Stop once N trials in a row have not improved on the best one, or on the front of several metrics.",
+        "N",
+    )
+    stop_below_gain: float | None = argument(
+        None,
+        _positive,
+        "Stop once three proposals in a row promise an improvement smaller than this, in the metric's units.",
+        "G",
+    )
+    confirm: Confirm | None = argument(
+        None,
+        _confirm,
+        "Finally, run the K most promising configurations R more times each with new seeds, and recommend the one "
+        "with the best mean.",
+        "KxR",
+    )
+    address: str | None = argument(None, _address)
+    detach: bool = argument(False, _flag)
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if value is not None or field.default is not None:
+                object.__setattr__(self, field.name, field.metadata["check"](value, field.name))
+
+    @property
+    def limits(self) -> Limits:
+        """The limits that end the study before all its trials have been run."""
+        from raybo.record.stopping import Limits
+
+        return Limits(self.target, self.patience, self.stop_below_gain)

@@ -1,0 +1,99 @@
+"""The status of a running study, which its actor tells and displays show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Status:
+    """A study at one moment, as far as it is committed.
+
+    Attributes:
+        metric: what the objective's value is called.
+        planned, finished, failed, pruned, paused, running: how many trials (`failed` includes the lost ones).
+        best: number and value of the best finished trial; None while there is none.
+        suggest_seconds: median time of a suggestion; None before the first.
+        elapsed: seconds since the study was started or continued.
+        left: seconds that it will still take, judging by the trials so far; None while nothing can be said.
+        notes: what happened to single trials, after the event asked for.
+        last_event: number of the last event that is committed.
+        reason: why the study stopped before its end; empty otherwise.
+        confirming: how many of the planned trials run a configuration again, to confirm it.
+        has_context: whether a context is declared: then `best` may just have been lucky.
+        front: size and hypervolume of the front; None with one metric.
+        printed: lines that trials have printed since those already seen: the trial's number and the line.
+        unprinted: how many lines before these were left out, as too many came.
+        lines: how many lines the trials have printed in all.
+        reporting: the number, last step and value of each trial that is running and reports, furthest first.
+        steps: how many steps a whole run has; None if this is not declared.
+        saved: the share of the steps of all finished and pruned trials that pruning has saved; 0 if none was pruned.
+    """
+
+    metric: str
+    planned: int
+    finished: int
+    failed: int
+    running: int
+    best: tuple[int, float] | None
+    suggest_seconds: float | None
+    elapsed: float
+    left: float | None
+    notes: list[str]
+    last_event: int
+    reason: str = ""
+    has_context: bool = False
+    front: tuple[int, float] | None = None
+    printed: Sequence[tuple[int, str]] = ()
+    unprinted: int = 0
+    lines: int = 0
+    confirming: int = 0
+    pruned: int = 0
+    paused: int = 0
+    reporting: Sequence[tuple[int, int, float]] = ()
+    steps: int | None = None
+    saved: float = 0.0
+
+    @property
+    def ended(self) -> int:
+        """The number of planned trials that are done."""
+        return self.finished + self.failed + self.pruned
+
+    @property
+    def apart(self) -> str:
+        """A clause, after a comma, about trials that were pruned, are paused or run again; empty if there are none."""
+        pruned = f", {self.pruned} pruned ({100 * self.saved:.0f} % of the steps saved)" if self.pruned else ""
+        confirming = f", {self.confirming} of them to confirm" if self.confirming else ""
+        return pruned + (f", {self.paused} paused" if self.paused else "") + confirming
+
+    @property
+    def best_is(self) -> str:
+        """The name of `best`: if a context is declared, the best is only estimated at the end."""
+        return "best measured" if self.has_context else "best"
+
+    @property
+    def facts(self) -> tuple[object, ...]:
+        """The facts that are news when they change; the time and the number of running trials are not."""
+        return self.front or self.best, self.planned, self.finished, self.failed, self.pruned, self.reason
+
+    @property
+    def so_far(self) -> tuple[str, str]:
+        """The best value so far, or with several metrics the front, as a name and a text."""
+        none = "none feasible yet" if self.finished else "none yet"
+        if self.front is not None:
+            return (
+                ("hypervolume", f"{self.front[1]:.6g} ({self.front[0]} on the front)")
+                if self.front[0]
+                else ("front", none)
+            )
+        return self.best_is, none if self.best is None else f"{self.best[1]:.6g} (trial {self.best[0]})"
+
+    def __str__(self) -> str:
+        name, reached = self.so_far
+        suggestion = "" if self.suggest_seconds is None else f", suggestion {1_000 * self.suggest_seconds:.0f} ms"
+        left = "" if self.left is None else f", {self.left:.0f} s left"
+        return (
+            f"{self.ended}/{self.planned} trials, {name} {reached}, {self.running} running, "
+            f"{self.failed} failed{self.apart}{suggestion}{left}{f'; it ends: {self.reason}' if self.reason else ''}"
+        )

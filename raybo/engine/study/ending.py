@@ -1,0 +1,56 @@
+"""Why a study ends before all its trials have been run: it is stopped, or the search has found enough."""
+
+from __future__ import annotations
+
+from raybo.common.errors import TrialError
+from raybo.engine.study.event_log import EventLog
+
+
+class Ending:
+    """Decides whether a study is to end.
+
+    Args:
+        log: the study's events.
+        keep_going: whether it continues though its first trials all fail for the same reason.
+    Attributes:
+        stopped: why it is being stopped, with the trials that run; empty if it is not.
+        enough: why no further proposal is asked for, while the trials that run end by themselves; empty if some are.
+    """
+
+    def __init__(self, log: EventLog, keep_going: bool) -> None:
+        self.stopped = ""
+        self.enough = ""
+        self._log = log
+        self._keep_going = keep_going
+        self._is_hopeless = False
+
+    @property
+    def reason(self) -> str:
+        """Why it ends early; empty if it does not."""
+        return self.stopped or self.enough
+
+    def stop(self, reason: str) -> bool:
+        """Stop the study for this reason; False if it is being stopped already."""
+        is_first = not self.stopped
+        self.stopped = self.stopped or reason
+        return is_first
+
+    def hopeless(self, workers: int) -> str:
+        """Return the reason to stop if the first trials, at least one per worker, all failed alike; empty otherwise."""
+        failures = self._log.repeated_failures
+        if self._is_hopeless or self.stopped or self._keep_going or not failures.is_hopeless(workers):
+            return ""
+        self._is_hopeless = True
+        return f"the first {failures.count} trials all failed alike: {failures.reason}"
+
+    def check_enough(self) -> None:
+        """Ask for no further proposal once a limit on the search is reached."""
+        self.enough = self.enough or self._log.stopping.reason
+
+    def raise_if_hopeless(self) -> None:
+        """Raise TrialError if the study was stopped because its first trials all failed alike."""
+        if self._is_hopeless:
+            raise TrialError(
+                f"{self.stopped}; fix that and run them again with --retry-failed (retry_failed=True), or go on "
+                "with --keep-going (keep_going=True)"
+            )

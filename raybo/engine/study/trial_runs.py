@@ -1,0 +1,193 @@
+"""The trials in Ray's hands: performs the steps of `lifecycle`, and turns whatever happens into an occurrence."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable
+
+import ray
+
+from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
+from raybo.engine.plan import Plan
+from raybo.engine.ray.connection import logs_directory
+from raybo.engine.study.capacity import Capacity
+from raybo.engine.study.dispatch import DispatchedTrial
+from raybo.engine.study.ending import Ending
+from raybo.engine.study.event_log import EventLog
+from raybo.engine.study.launcher import Launcher
+from raybo.engine.study.trial_output import TrialOutput
+from raybo.engine.study.verdicts import Judge
+from raybo.engine.trial.captured_output import read_unsent
+from raybo.engine.trial.report_sender import Answer
+from raybo.engine.trial.task import PackedFunction
+from raybo.job.objective import Objective
+from raybo.record.events import KINDS, LOST, ContextObserved, EventData, Origin
+from raybo.schedulers.rule import JOB
+
+SHARE_SECONDS = 0.002  # a result waits this long for the proposal that follows it, to be committed with it
+
+
+class TrialRuns:
+    """Carries each trial of a study from its first submission to its end.
+
+    Args:
+        plan: what is run.
+        objective: what is tuned, without its function.
+        function: the user's function as it travels; only the workers unpickle it.
+        log: the study's events.
+        ending: whether the study is to end.
+        capacity: how many trials run at a time.
+        on_cluster: whether nodes may be lost.
+    Attributes:
+        dispatched: the trials that have not ended, by number; some are yet to be submitted.
+        judge: gives the verdicts on their reports.
+        output: what they print.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        objective: Objective,
+        function: PackedFunction,
+        *,
+        log: EventLog,
+        ending: Ending,
+        capacity: Capacity,
+        on_cluster: bool,
+    ) -> None:
+        self.plan, self.log, self.ending, self.capacity, self.on_cluster = plan, log, ending, capacity, on_cluster
+        self.dispatched: dict[int, DispatchedTrial] = {}
+        self.judge = Judge(log, self.apply)
+        self.output = TrialOutput(plan.path if plan.is_kept else None, log.note, plan.artifacts)
+        self._name = secrets.token_hex(8)
+        self.launcher = Launcher(
+            objective,
+            function,
+            name=self._name,
+            journal=plan.path,
+            seed=plan.description.seed,
+            notifies=plan.options.trial_seconds is not None or on_cluster or log.searcher.context is not None,
+            fresh_workers=plan.options.fresh_workers,
+            artifacts=plan.artifacts,
+            keep=plan.options.keep_checkpoints,
+        )
+
+    @property
+    def running(self) -> int:
+        """Number of trials that run; a cluster that is to grow has some more that wait."""
+        count = sum(dispatched.life.phase is Phase.RUNNING for dispatched in self.dispatched.values())
+        return min(count, self.capacity.room)
+
+    def add(self, life: Life) -> DispatchedTrial:
+        """Return a trial that is to be submitted."""
+        self.dispatched[life.trial] = dispatched = DispatchedTrial(life)
+        return dispatched
+
+    def stop(self, reason: str) -> None:
+        """Ask for no more trials, and stop those that run."""
+        if self.ending.stop(reason):
+            for dispatched in self.dispatched.values():
+                dispatched.stop(reason)
+
+    # ---- what trials send, of an attempt that may be over
+
+    def started(self, number: int, attempt: int, node: str) -> None:
+        """Count the time limit of an attempt that begins on a node."""
+        if (dispatched := self._current(number, attempt)) is not None:
+            dispatched.start(node)
+
+    def context_observed(self, number: int, attempt: int, data: EventData) -> None:
+        """Record the context that a trial has observed before its end."""
+        if self._current(number, attempt) is not None:
+            self.log.commit_in_background(self.log.add(ContextObserved.of(number, data)).number)
+
+    async def reported(self, number: int, attempt: int, batch: list[EventData]) -> Answer:
+        """Record the reports of an attempt, and answer whether it is to continue."""
+        dispatched = self._current(number, attempt)
+        if dispatched is None:
+            return Answer("gone", "its study has given it up")
+        return await self.judge.receive(dispatched, batch)
+
+    def _current(self, number: int, attempt: int) -> DispatchedTrial | None:
+        dispatched = self.dispatched.get(number)
+        return dispatched if dispatched is not None and dispatched.life.attempt == attempt else None
+
+    # ---- from the submission to the end
+
+    async def carry(self, dispatched: DispatchedTrial, prepare: Callable[[], None]) -> None:
+        """Take a trial from its first submission to its end.
+
+        Args:
+            dispatched: the trial.
+            prepare: called when an attempt is on its way, to have ready what comes next.
+        """
+        while True:
+            if not self.ending.stopped:
+                occurrence, data = await self._attempt(dispatched, prepare)
+            elif dispatched.task is None and self._waits_for_next_loop(dispatched):
+                return
+            else:
+                occurrence, data = Occurrence.STOPPED, {"reason": self.ending.stopped}
+            if self.apply(dispatched, occurrence, data).free:
+                return
+
+    async def _attempt(self, dispatched: DispatchedTrial, prepare: Callable[[], None]) -> tuple[Occurrence, EventData]:
+        number = dispatched.life.trial
+        self.output.begin(number, dispatched.life.attempt)
+        self.launcher.submit(dispatched, self.log.searcher.trials[number].config, self.judge.attempt_info(number))
+        self.apply(dispatched, Occurrence.SUBMITTED, {})
+        asyncio.get_running_loop().call_soon(prepare)  # not before the trial is on its way
+        occurrence, data = await dispatched.outcome(self.plan.options.trial_seconds, self.on_cluster)
+        self._collect_output(dispatched)
+        if occurrence is Occurrence.RETURNED:
+            data = self.judge.result(number, data)
+        elif occurrence is Occurrence.LEFT:
+            data = {"rule": JOB, **data}
+        return occurrence, data
+
+    def apply(self, dispatched: DispatchedTrial, occurrence: Occurrence, data: EventData) -> Step:
+        """Perform what follows an occurrence by the table of a trial's life.
+
+        Args:
+            dispatched: the trial.
+            occurrence: what has happened to it.
+            data: what the event holds of it, if one is recorded.
+        """
+        dispatched.life, following = dispatched.life.after(occurrence, retries=self.plan.options.retries)
+        life = dispatched.life
+        if following.free:
+            del self.dispatched[life.trial]
+        if following.record is None:
+            return following
+        data = {**data, "attempt": life.attempt}
+        if following.submit:
+            dispatched.reset()
+            data["losses"] = life.losses
+        if life.phase is Phase.LOST:
+            data["kind"] = LOST
+        added = self.log.add(KINDS[following.record].of(life.trial, data))
+        if following.submit:
+            self.log.commit()
+        if reason := self.ending.hopeless(self.capacity.room):
+            self.stop(reason)
+        self.ending.check_enough()
+        if following.free:
+            loop = asyncio.get_running_loop()
+            loop.call_later(SHARE_SECONDS, self.log.commit_in_background, added.number)
+        return following
+
+    def _waits_for_next_loop(self, dispatched: DispatchedTrial) -> bool:
+        """True if a trial that this loop has not submitted stays pending, as no other takes its place."""
+        is_enqueued = self.log.searcher.trials[dispatched.life.trial].origin is Origin.ENQUEUED
+        return dispatched.life.attempt > 1 or is_enqueued
+
+    def _collect_output(self, dispatched: DispatchedTrial) -> None:
+        """Add the rest of what an attempt has printed; it is in its worker's file if the worker died."""
+        trial, attempt = dispatched.life.trial, dispatched.life.attempt
+        rest = dispatched.unsent_output
+        if rest is None:
+            rest = [read_unsent(logs_directory(ray), (self._name, trial, attempt), self.output.received(trial))]
+        for chunk in rest:
+            self.output.receive(trial, attempt, chunk)
+        self.output.end(trial)

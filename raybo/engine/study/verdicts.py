@@ -1,0 +1,275 @@
+"""Verdicts on the reports of a study's trials.
+
+A report is committed before its trial gets the verdict, in one transaction with a verdict that ends or pauses the
+trial. Reports that decide nothing are collected, so that they cause at most one commit in 50 ms.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import cast
+
+from raybo.common.errors import RayError
+from raybo.engine.lifecycle import Occurrence, Phase, Step
+from raybo.engine.study.dispatch import DispatchedTrial
+from raybo.engine.study.event_log import EventLog
+from raybo.engine.trial.artifacts import trial_files
+from raybo.engine.trial.report_sender import BATCH_SECONDS, Answer, AttemptInfo
+from raybo.journal.beside import CHECKPOINTS, is_uri, trial_directory
+from raybo.record.events import OPEN, Event, EventData, Kind, Paused, Reported, Retried, State
+from raybo.record.goals import Goal
+from raybo.record.ledger import Ledger
+from raybo.record.trial import Trial
+from raybo.schedulers import Verdict
+from raybo.schedulers.rule import JOB, Rule, broken_by, event_of, foreseen
+from raybo.searcher import Searcher
+
+SHARE_SECONDS = 0.002  # what is to be committed at once waits this long for others
+
+
+class Judge:
+    """Records the reports of a study's trials, and gives the verdicts on them.
+
+    Args:
+        log: the study's events.
+        apply: performs what follows an occurrence.
+    """
+
+    def __init__(self, log: EventLog, apply: Callable[[DispatchedTrial, Occurrence, EventData], Step]) -> None:
+        self.log = log
+        self.rule = log.searcher.rule
+        self._apply = apply
+        self._warned: set[str] = set()  # the kinds of notes that have been given
+        # by trial: how many trials had ended, the step at which it waits next, and up to which step that is known
+        self._foreseen: dict[int, tuple[tuple[int, ...], int | None, int]] = {}
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="judge")  # for slow rules
+
+    def attempt_info(self, number: int) -> AttemptInfo:
+        """Return what a trial has to know of its run before an attempt."""
+        searcher = self.log.searcher
+        trial = searcher.trials[number]
+        waits_at = self._waits_at(number)
+        step = searcher.history.records[number].checkpoint or 0
+        metrics = trial.details.get("metrics", {})
+        has_rule, judged = self.rule is not None, searcher.history.judged_metric
+        return AttemptInfo(searcher.steps, has_rule, waits_at, trial.checkpoint, step, metrics, judged)
+
+    def recover(self) -> None:
+        """End or pause the trials whose last report was committed without its verdict, as the study was killed."""
+        trials = self.log.searcher.trials
+        verdicts = [self.log.add(event) for event in missing_verdicts(self.log.searcher, self.log.journal.events)]
+        if verdicts:
+            self.log.commit()
+            self._remove_checkpoints(
+                [trials[cast(int, event.trial)] for event in verdicts if event.kind is Kind.PRUNED]
+            )
+
+    async def receive(self, dispatched: DispatchedTrial, batch: list[EventData]) -> Answer:
+        """Record what a running attempt has reported, and answer once that is committed."""
+        attempt, is_awaited = dispatched.life.attempt, False
+        for data in batch:
+            # it has ended meanwhile, or begun again, or a verdict has been given
+            if dispatched.life.phase is not Phase.RUNNING or dispatched.life.attempt != attempt:
+                break
+            is_awaited |= await self._record(dispatched, data)
+        newest = self.log.newest
+        if is_awaited:
+            await asyncio.sleep(SHARE_SECONDS)
+            await self.log.commit_quietly(newest)
+        else:
+            asyncio.get_running_loop().call_later(BATCH_SECONDS, self.log.commit_in_background, newest)
+        if dispatched.life.phase is not Phase.RUNNING:
+            return dispatched.answer or Answer("gone", "its study has given it up")
+        return Answer(waits_at=self._waits_at(dispatched.life.trial))
+
+    async def _record(self, dispatched: DispatchedTrial, data: EventData) -> bool:
+        """Record one report and the verdict on it; True if the trial waits until they are committed."""
+        number, searcher = dispatched.life.trial, self.log.searcher
+        saves = "checkpoint" in data
+        if saves:
+            self._warn_if_elsewhere(number, data["checkpoint"])
+        is_repeated = data["step"] <= searcher.history.records[number].step
+        repeated: EventData = {"repeated": True} if is_repeated else {}
+        event = self.log.add(Reported.of(number, {**data, "attempt": dispatched.life.attempt, **repeated}))
+        verdict, rule = broken_by(event, searcher.goals), JOB
+        if not verdict.prune:
+            if self.rule is None or is_repeated or not self.rule.can_judge(searcher.history, number):
+                return saves
+            verdict, rule = await self._verdict(self.rule, number), self.rule.name
+        if verdict.action != "go" and dispatched.life.phase is Phase.RUNNING:
+            self._carry_out(dispatched, verdict, rule, event)
+        return True
+
+    def _carry_out(self, dispatched: DispatchedTrial, verdict: Verdict, rule: str, report: Event) -> None:
+        """Have a trial end or pause by the verdict on its report."""
+        number = dispatched.life.trial
+        dispatched.answer = Answer(verdict.action, verdict.why)
+        if verdict.pause and self.log.searcher.history.records[number].checkpoint is None:
+            self._warn(
+                "pause",
+                f"trial {number} should pause but has saved no checkpoint, so it would start again; save some "
+                "with raybo.saving(), or choose a scheduler that ends trials",
+            )
+        event = event_of(verdict, rule, number, report.data["step"], report.number)
+        occurrence = Occurrence.PRUNED if verdict.prune else Occurrence.PAUSED
+        self._apply(dispatched, occurrence, {**event.data, "seconds": report.data["seconds"]})
+
+    def result(self, number: int, data: EventData) -> EventData:
+        """Return what the event of a finished run holds; its value is one of its reports if it returned none."""
+        searcher = self.log.searcher
+        return with_value(searcher.trials[number], data, searcher.ledger.goal, self.log.plan.description.value)
+
+    def promoted(self, in_flight: dict[int, DispatchedTrial]) -> int | None:
+        """Return the paused trial that a free worker resumes; None if there is none, or its last process still runs."""
+        number = None if self.rule is None else self.rule.promoted(self.log.searcher.history)
+        return None if number is None or number in in_flight else number
+
+    def end_paused(self) -> None:
+        """End the trials that are still paused at the end of the study, and remove their checkpoints as for others."""
+        paused = [trial for trial in self.log.searcher.trials if trial.state is State.PAUSED]
+        for trial in paused:
+            verdict = Verdict("prune", "the study ended before it was its turn")
+            self.log.add(event_of(verdict, "study", trial.number, trial.step, self.log.newest))
+        self.log.commit()
+        self._remove_checkpoints(paused)
+
+    def close(self) -> None:
+        """Stop the thread of a slow rule."""
+        self._thread.shutdown(wait=False)
+
+    def _remove_checkpoints(self, ended: Sequence[Trial]) -> None:
+        """Remove the checkpoints that are not to be kept of trials that ended while no process of theirs ran."""
+        plan = self.log.plan
+        for trial in ended:
+            with contextlib.suppress(RayError, OSError):  # what cannot be removed stays
+                at = trial_files(
+                    plan.path, trial.number, 1, plan.artifacts, trial.checkpoint, plan.options.keep_checkpoints
+                )
+                with at as (_, checkpoints):
+                    checkpoints.end()
+
+    def _warn_if_elsewhere(self, number: int, checkpoint: str) -> None:
+        """Note once that checkpoints are on the disk of another node, and are lost with it."""
+        plan = self.log.plan
+        if "place" in self._warned or is_uri(plan.artifacts):
+            return
+        if (trial_directory(plan.path, number, plan.artifacts) / CHECKPOINTS / checkpoint).exists():
+            return
+        self._warn(
+            "place",
+            f"trial {number}: its checkpoints stay on its node, and are lost with it; name with --artifacts "
+            "(artifacts=...) a directory that all nodes share",
+        )
+
+    def _warn(self, kind: str, text: str) -> None:
+        """Note one text of a kind."""
+        if kind not in self._warned:
+            self.log.note(text)
+        self._warned.add(kind)
+
+    def _waits_at(self, number: int) -> int | None:
+        """Return the next step at which a trial is to wait for its verdict; None if none is near.
+
+        The scheduler is asked about a step once, and again after a trial has ended, which may change the answer.
+        """
+        if self.rule is None:
+            return None
+        history = self.log.searcher.history
+        ended = tuple(history.count(state) for state in State if state not in OPEN)
+        known = self._foreseen.get(number)
+        found, until = known[1:] if known is not None and known[0] == ended else (None, 0)
+        if found is None or found <= history.records[number].step:
+            found = self.rule.waits_at(history, number, until)
+            until = foreseen(history, number) if found is None else found
+        self._foreseen[number] = ended, found, until
+        return found
+
+    async def _verdict(self, rule: Rule, number: int) -> Verdict:
+        """Return the verdict on a trial's last report; a slow rule gives it beside the event loop."""
+        history = self.log.searcher.history
+        if not rule.is_slow:
+            return rule.verdict(history, number)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, rule.verdict, history.copy(), number)
+
+
+def missing_verdicts(searcher: Searcher, events: Sequence[Event]) -> list[Event]:
+    """Return the events of the verdicts that reports were committed without, as the study's process died in between.
+
+    Each is the verdict that was due: it depends on the events up to its report. A report that breaks a constraint that
+    must hold at every step ends its trial however old it is, as earlier releases let some of these trials continue.
+
+    Args:
+        searcher: the searcher after all events.
+        events: the journal's.
+    """
+    rule = searcher.rule
+    broken, last = _open_reports(searcher, events)
+    due = [(broken_by(report, searcher.goals), JOB, report) for report in broken.values()]
+    judged = {
+        report.number
+        for number, report in last.items()
+        if rule is not None and number not in broken and rule.can_judge(searcher.history, number)
+    }
+    if rule is not None and judged:
+        ledger = Ledger(searcher.space, searcher.goals, searcher.context, searcher.steps, rule.metric)
+        for event in events[: max(judged)]:
+            ledger.apply(event)
+            if event.number in judged and isinstance(event, Reported):
+                due.append((rule.judge(ledger.history, event.trial), rule.name, event))
+    return [_event_after(searcher, *verdict) for verdict in due if verdict[0].action != "go"]
+
+
+def _open_reports(searcher: Searcher, events: Sequence[Event]) -> tuple[dict[int, Reported], dict[int, Reported]]:
+    """Return two reports of each open trial: the first that broke a constraint, and the last if it has no verdict."""
+    broken: dict[int, Reported] = {}
+    last: dict[int, Reported] = {}
+    ended: set[int] = set()
+    for event in events:
+        number = event.trial
+        if number is None or searcher.trials[number].state not in OPEN:
+            continue
+        if isinstance(event, Reported):
+            if not event.repeated:
+                last[number] = event
+            if number not in broken and event.broken(searcher.goals):
+                broken[number] = event
+        elif isinstance(event, Paused):  # its verdict has been given
+            last.pop(number, None)
+        elif event.is_end:  # its reports have their verdicts, or need none
+            ended.add(number)
+            last.pop(number, None)
+        elif isinstance(event, Retried) and number in ended:  # the user has mended the job
+            ended.discard(number)
+            broken.pop(number, None)
+    return broken, last
+
+
+def _event_after(searcher: Searcher, verdict: Verdict, rule: str, report: Reported) -> Event:
+    """Return the event of a verdict on a report that an earlier process committed."""
+    trial = searcher.trials[report.trial]
+    is_running = trial.state is State.PENDING and report.attempt == trial.attempt  # else its time is counted already
+    event = event_of(verdict, rule, trial.number, report.step, report.number)
+    return replace(event, attempt=trial.attempt, seconds=report.seconds if is_running else None)
+
+
+def with_value(trial: Trial, data: EventData, goal: Goal, which: str) -> EventData:
+    """Return what the event of a finished run holds; its value is one of its reports if it returned none.
+
+    Of the steps that it repeated its own reports count, so that value, metrics and context are of one run.
+
+    Args:
+        trial: as it has reported.
+        data: the outcome of the run.
+        goal: which of two values is better.
+        which: the report whose value counts, the "last" or the "best".
+    """
+    if "value" in data or not trial.step:
+        return data
+    values = [value for _, value in trial.last_run]
+    metrics = {**trial.details.get("metrics", {}), **data.get("metrics", {})}
+    data = {**data, "value": goal.best_of(values) if which == "best" else values[-1]}
+    return {**data, "metrics": metrics} if metrics else data
