@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from raybo.job.objective import Objective, objective, report_context
     from raybo.job.reports import TrialPruned, checkpoint, report, saving
     from raybo.job.shared_data import shared
-    from raybo.record.events import State
+    from raybo.record.states import State
     from raybo.record.trial import Trial
     from raybo.reporting.plots import plots
     from raybo.searcher import Searcher
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _HOMES = {  # public names and where they live; loaded when first used, so that `import raybo` stays quick
     **dict.fromkeys(["Categorical", "Float", "Integer", "Ordinal", "Space"], "raybo.space"),
     **dict.fromkeys(["Objective", "objective", "report_context"], "raybo.job.objective"),
-    "State": "raybo.record.events",
+    "State": "raybo.record.states",
     "Trial": "raybo.record.trial",
     **dict.fromkeys(["CurrentTrial", "current_trial"], "raybo.job.current_trial"),
     **dict.fromkeys(["TrialPruned", "checkpoint", "report", "saving"], "raybo.job.reports"),

@@ -22,25 +22,13 @@ from raybo.methods.best import Recommender, expected_gain
 from raybo.methods.explaining import explain, is_proposed, reading_tags
 from raybo.record.contexts import ContextFields, told_context
 from raybo.record.description import Description
-from raybo.record.events import (
-    Asked,
-    Event,
-    Failed,
-    Origin,
-    Planned,
-    Pruned,
-    Reported,
-    Resumed,
-    State,
-    Tags,
-    Told,
-    TrialEvent,
-    origin_of,
-)
+from raybo.record.events import Asked, Event, Failed, Planned, Pruned, Reported, Resumed, Tags, Told, TrialEvent
 from raybo.record.goals import Goals, Mode
 from raybo.record.history import GENERATION, History, Proposal
 from raybo.record.ledger import Ledger
+from raybo.record.origin import Origin, origin_of
 from raybo.record.results import reported, told
+from raybo.record.states import State
 from raybo.record.trial import Trial
 from raybo.schedulers import GO, Scheduler, Verdict
 from raybo.schedulers.rule import JOB, Rule, broken_by, event_of
@@ -229,8 +217,10 @@ class Searcher:
     ) -> Trial:
         """Tell the result of a trial, with the context that it observed; trials may be told in any order.
 
-        With several metrics or constraints, the result is a dict with a number for each of them; other numbers and
-        text in it are kept too.
+        With several metrics or constraints, the result is a dict with a number for each of them. Of whatever else is
+        in it, up to 50 items are kept in `trial.details["metrics"]`, as they are of what a job returns to `tune`:
+        numbers, text of up to 1,000 characters, and lists, dicts and arrays of up to 10 kB as JSON. What JSON cannot
+        hold is left out.
 
         If a context is declared but none is given, the trial's value counts, but nothing is learned from it about
         contexts; the first such trial raises a warning.

@@ -21,7 +21,7 @@ KEYWORDS = ROOT / "raybo" / "methods" / "keywords.py"
 HEAD = '''\
 """The options of all methods with their types, for type checkers: so a misspelt keyword is found before the code runs.
 
-Generated from the methods by `python -m tests.generated`. Each method's class, and `raybo methods`, say what they mean.
+Generated from the methods by `python -m tests.generated`. Each method's class, and `raybo methods`, document them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from typing import Literal, TypedDict
 
 
 class MethodOptions(TypedDict, total=False):
-    """What may follow a method's name, each by its keyword."""
+    """Lists the options of all methods by keyword."""
 
 '''
 BLOCK = re.compile(r"(<!-- generated: (\S+?)(?: (\S+))? -->\n)(.*?)(<!-- end -->)", re.DOTALL)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import raybo
 from raybo.common.errors import JournalError
-from raybo.record.events import State
+from raybo.record.states import State
 
 
 def finished(path: str | Path) -> int:

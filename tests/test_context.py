@@ -22,9 +22,10 @@ from raybo.engine.lifecycle import Occurrence
 from raybo.engine.trial.task import run_trial
 from raybo.journal import Journal
 from raybo.record.description import Description
-from raybo.record.events import Asked, ContextObserved, Failed, Kind, Planned, Retried, State, Told
+from raybo.record.events import Asked, ContextObserved, Failed, Kind, Planned, Retried, Told
 from raybo.record.goals import Goals
 from raybo.record.history import History
+from raybo.record.states import State
 from raybo.reporting.tables import best_view, study_view
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space, context_space, read_context, read_text

@@ -31,9 +31,10 @@ from raybo.experiments.here import tune_here
 from raybo.journal import Journal
 from raybo.methods.parts.multi_objective import FitOptions, fitted_goals
 from raybo.methods.parts.running_trials import predicted
-from raybo.record.events import KINDS, Asked, Failed, Kind, Paused, Pruned, Reported, Resumed, Retried, State, Told
+from raybo.record.events import KINDS, Asked, Failed, Kind, Paused, Pruned, Reported, Resumed, Retried, Told
 from raybo.record.goals import Constraint, Goals
 from raybo.record.history import History
+from raybo.record.states import State
 from raybo.record.stopping import Limits, Stopping
 from raybo.reporting.figures import report_figures
 from raybo.reporting.front_view import constraints_line

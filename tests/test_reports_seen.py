@@ -30,8 +30,9 @@ from raybo.job.loading import load_objective
 from raybo.journal import Journal
 from raybo.journal.beside import trial_directory
 from raybo.record.description import Description
-from raybo.record.events import Kind, Planned, Pruned, Reported, State
+from raybo.record.events import Kind, Planned, Pruned, Reported
 from raybo.record.goals import Goals
+from raybo.record.states import State
 from raybo.record.trial import saved_share
 from raybo.reporting.curves_in_text import BLOCKS, spark_line
 from raybo.reporting.summary import best_configuration

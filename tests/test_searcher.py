@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raybo.common.errors import MethodError, NumericalError, RayboError, SpaceError, TrialError
+from raybo.common.messages import shown
 from raybo.methods import Method
-from raybo.record.events import State
 from raybo.record.history import Proposal
+from raybo.record.states import State
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space
 
@@ -106,9 +107,11 @@ def test_a_number_beyond_every_float_is_not_known(name):
     s = Searcher({"x": Float(0, 1)}, "random", seed=0, steps=3, **goals)
     trial = s.ask()
     assert s.report(trial, {"loss": 1.0, name: 10**400}).action == "go"
-    assert name not in s.trials[0].details["metrics"]
+    text = shown(10**400)  # kept as text, which is no number
+    assert s.trials[0].details["metrics"] == {name: text}
+    assert s.trials[0].violations == {}
     told = {"loss": 1.0, "memory": 1.0, "another": 10**400}
-    assert s.tell(trial, told).details["metrics"] == {"memory": 1.0}
+    assert s.tell(trial, told).details["metrics"] == {"memory": 1.0, "another": text}
 
 
 def test_numbers_of_numpy_are_options():

@@ -47,7 +47,9 @@ def conclude(console: Console, study: Study, path: Path) -> None:
     """
     from raybo.common.errors import TrialError
     from raybo.journal.beside import is_uri
-    from raybo.record.events import COUNTED, FAILURES, Kind, Origin, State
+    from raybo.record.events import Kind
+    from raybo.record.origin import Origin
+    from raybo.record.states import COUNTED, FAILURES, State
     from raybo.reporting.tables import best_view, confirmations
 
     ended = study.count(*COUNTED)

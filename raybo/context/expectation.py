@@ -16,8 +16,8 @@ import numpy as np
 from raybo.common.errors import TrialError
 from raybo.context.density import Density
 from raybo.context.model import context_model, cube_of_contexts, joint_categorical, split_distances, with_context
-from raybo.record.events import State
 from raybo.record.history import History
+from raybo.record.states import State
 from raybo.space import Array
 from raybo.surrogate import GP, Observations, Standardised, fit_map
 from raybo.surrogate.blocks import blocks

@@ -26,7 +26,7 @@ from raybo.engine.ray.resources import resources_of
 from raybo.engine.trial.task import run_trial
 from raybo.experiments.plan import HeldOut
 from raybo.job.objective import Objective
-from raybo.record.events import State
+from raybo.record.states import State
 from raybo.record.trial import Trial
 from raybo.space import Array
 from raybo.study.study import Study

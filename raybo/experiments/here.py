@@ -23,7 +23,8 @@ from raybo.engine.trial.task import run_trial
 from raybo.job.objective import Objective
 from raybo.journal import Journal
 from raybo.journal.beside import CHECKPOINTS, trial_directory
-from raybo.record.events import COUNTED, KINDS, Event, EventData, Kind, Reported, Resumed, Retried, State
+from raybo.record.events import KINDS, Event, EventData, Kind, Reported, Resumed, Retried
+from raybo.record.states import COUNTED, State
 from raybo.schedulers import Verdict
 from raybo.schedulers.rule import JOB, broken_by, event_of
 from raybo.searcher import Searcher

@@ -13,8 +13,9 @@ from raybo.experiments.held_out import held_out_curve, read
 from raybo.experiments.model_error import kept_model_errors
 from raybo.experiments.plan import Curve, Measure, Problem
 from raybo.experiments.run import Run
-from raybo.record.events import COUNTED, Kind, State
+from raybo.record.events import Kind
 from raybo.record.pareto import hypervolume, non_dominated
+from raybo.record.states import COUNTED, State
 from raybo.record.trial import Trial
 from raybo.space import Array
 from raybo.study.study import Study

@@ -16,7 +16,7 @@ import numpy as np
 from raybo.common.errors import JournalError
 from raybo.common.files import write_file
 from raybo.job.objective import Objective
-from raybo.record.events import State
+from raybo.record.states import State
 from raybo.space import Array
 from raybo.study.study import Study
 from raybo.surrogate import GP, Observations, Standardised, fit_map, uhe_model

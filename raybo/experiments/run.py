@@ -27,7 +27,7 @@ from raybo.experiments.plan import Entry, Experiment, Problem
 from raybo.job.loading import load_objective
 from raybo.job.objective import Objective
 from raybo.journal.clean import clean_description
-from raybo.record.events import COUNTED
+from raybo.record.states import COUNTED
 from raybo.study.study import Study
 
 

@@ -23,7 +23,8 @@ from raybo.common.files import is_stream, write_file
 from raybo.integrations.stream import News, StartAgain, Stream, name_of, summary_of
 from raybo.integrations.study_json import described, plain
 from raybo.integrations.trial_terms import choices
-from raybo.record.events import Kind, State, Told
+from raybo.record.events import Kind, Told
+from raybo.record.states import State
 from raybo.space import Categorical, Integer, Parameter
 from raybo.study.study import Study
 

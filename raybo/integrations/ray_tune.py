@@ -31,8 +31,10 @@ from raybo.integrations.tune_results import (
     require_number,
 )
 from raybo.integrations.tune_state import SearchState
-from raybo.record.events import AttemptEvent, Event, Failed, Origin, Planned, Reported, State, Stopped, Told
+from raybo.record.events import AttemptEvent, Event, Failed, Planned, Reported, Stopped, Told
 from raybo.record.goals import MODES, Goals, Mode
+from raybo.record.origin import Origin
+from raybo.record.states import State
 from raybo.searcher import Searcher as Asker
 from raybo.searcher import seed_for
 from raybo.space import Config, Space

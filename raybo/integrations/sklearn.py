@@ -43,7 +43,7 @@ from raybo.common.messages import first_line
 from raybo.integrations.sklearn_batches import OneSearch, SplitOnce, add_times, failed_fits, rows_of_failure
 from raybo.integrations.sklearn_spaces import candidate_of, space_of
 from raybo.integrations.sklearn_steps import FoldsInSteps, rank_finished_first
-from raybo.record.events import State
+from raybo.record.states import State
 from raybo.record.trial import Trial
 from raybo.searcher import Searcher
 

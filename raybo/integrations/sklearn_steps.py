@@ -10,7 +10,7 @@ import numpy as np
 
 from raybo.common.errors import MissingExtra, ObjectiveError, install_command
 from raybo.job.reports import checkpoint, saving
-from raybo.record.events import OPEN
+from raybo.record.states import OPEN
 from raybo.record.trial import Trial
 
 try:

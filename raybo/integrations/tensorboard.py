@@ -25,7 +25,8 @@ from raybo.common.errors import RayboError
 from raybo.integrations.stream import News, StartAgain, Stream
 from raybo.integrations.trial_terms import Names, parameters
 from raybo.journal.beside import is_uri
-from raybo.record.events import FAILURES, Kind, State
+from raybo.record.events import Kind
+from raybo.record.states import FAILURES, State
 from raybo.study.study import Study
 
 REFUSED = re.compile(r"[^-/\w.]")  # in tags

@@ -17,9 +17,11 @@ from raybo.common.messages import in_words
 from raybo.journal.clean import clean_json
 from raybo.record.description import Description
 from raybo.record.event_fields import is_count, is_finite, is_time, is_whole
-from raybo.record.events import KINDS, OPEN, Asked, Event, Kind, Origin, Reported, State, Told, TrialEvent
+from raybo.record.events import KINDS, Asked, Event, Kind, Reported, Told, TrialEvent
 from raybo.record.goals import Goals
 from raybo.record.history import GENERATION, ONE
+from raybo.record.origin import Origin
+from raybo.record.states import OPEN, State
 from raybo.space import Categorical, Integer, Space, context_space
 
 NESTED = 100  # levels of lists and objects that an event may hold

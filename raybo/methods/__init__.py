@@ -10,7 +10,7 @@ families:
 method       what every method is
 keywords     the options of all methods, for type checkers
 explaining   why a trial was proposed
-story        what a method's tags say about a study, for a report to draw
+story        what a method's tags show about a study, for a report to draw
 parts/       what methods of several families are built on
 
 A paper is cited in the class's docstring, which users read; notes at the top of a file are about that paper.

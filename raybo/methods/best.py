@@ -19,9 +19,9 @@ import numpy as np
 
 from raybo.common.threads import limit_threads
 from raybo.record.contexts import told_context
-from raybo.record.events import State
 from raybo.record.history import History
 from raybo.record.ledger import Ledger
+from raybo.record.states import State
 from raybo.record.trial import Trial
 from raybo.space import Array
 

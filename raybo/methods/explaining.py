@@ -1,4 +1,4 @@
-"""Why a trial was proposed, in a few words: by a method, by the guesses, or by a user."""
+"""Explains in a few words why a trial was proposed: by a method, by the guesses, or by a user."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from raybo import methods
 from raybo.common.errors import MethodError, TrialError
 from raybo.common.messages import in_words
 from raybo.methods import History, Proposal
-from raybo.record.events import Origin, Tags
+from raybo.record.events import Tags
+from raybo.record.origin import Origin
 from raybo.record.trial import Trial
 
 
@@ -26,7 +27,7 @@ def is_proposed(tags: Tags) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Absent(methods.Method):
-    """Stands for the method of a journal which cannot be made here: it proposes nothing, and says so."""
+    """Stands for a journal's method that cannot be made here; proposes and explains nothing."""
 
     why: str
 

@@ -1,4 +1,4 @@
-"""What every method is: its two functions, and what it may say or do besides."""
+"""Defines the contract of methods: two functions that each needs, and optional ones."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Method(Options, ABC):
         """Raise MethodError if an option does not work with these several metrics or constraints."""
 
     def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
-        """Return a picture of what the tags say of a study whose space has these axes; None if they say nothing."""
+        """Return a picture of what the tags say of a study whose space has these axes; None if they show nothing."""
         return None
 
     def recommendation(self, tags: Tags) -> Array | None:  # (d,)
@@ -77,7 +77,7 @@ class Method(Options, ABC):
         return None
 
     def fitted_hyperparameters(self, tags: Tags) -> Array | None:  # (s, p)
-        """Return those of `surrogate.uhe_model` that a proposal was made with, a row for each sample; None without."""
+        """Return the proposal's hyperparameters of `surrogate.uhe_model`, a row for each sample; None without a fit."""
         return None
 
     def share_reached(self, tags: Tags) -> float | None:

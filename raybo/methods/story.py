@@ -1,7 +1,7 @@
-"""What a method has to tell about a study, in words and numbers, for a report to draw.
+"""Describes what a method's tags show of a study, in words and numbers, for a report to draw.
 
-A method writes tags, and so it alone reads them: what they show over a study's trials is a `Story`, made beside the
-code that wrote them. How a story looks is the report's business; what it says is the method's.
+A method writes tags, and so it alone reads them: it makes a `Story` of them beside the code that wrote them. The report
+decides on a story's looks, the method on its contents.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Series:
         name: in the legend; empty to be left out of it.
         look: "followed", a quantity that changes; "stands", one that holds until it changes; "limit", a bound of the
             series of the same group, which stands too; "measured" and "moves", single values joined by a thin line;
-            "marks", trials marked at a height that says nothing.
+            "marks", trials marked at an arbitrary height.
         tone: its colour; unless given that of its group, or else the next one.
         group: series that belong together have one colour.
         digits: significant ones of a value that is pointed at; decimals if `is_share`.
-        is_share: whether values lie in [0, 1].
+        is_share: True if values lie in [0, 1].
     """
 
     trials: tuple[int, ...]
@@ -51,7 +51,7 @@ class Scale:
         title: what is measured, and in which unit.
         limits: its ends; chosen by the values unless given.
         ticks: where to write numbers, with the text that stands for each if it is not the number itself.
-        is_log: whether it is logarithmic. from_zero: whether it begins at 0.
+        is_log: True if it is logarithmic. from_zero: True if it begins at 0.
     """
 
     title: str
@@ -71,10 +71,10 @@ class OverTrials:
 
 @dataclass(frozen=True, eq=False)
 class PathInSpace:
-    """Where something that a method moves went.
+    """The path of a point that a method moves.
 
     Attributes:
-        name: what moved. trials: (k,), when it came there. points: (k, d), where, in the unit cube.
+        name: of the point. trials: (k,), their numbers. points: (k, d), in the unit cube.
     """
 
     name: str
@@ -99,7 +99,7 @@ class Story:
 
 
 def is_point(value: object, d: int) -> bool:
-    """Whether a tag holds d finite numbers."""
+    """Return True if a tag holds d finite numbers."""
     return (
         isinstance(value, Sequence)
         and len(value) == d

@@ -49,39 +49,12 @@ from raybo.record.event_fields import (
     TIME,
 )
 from raybo.record.goals import Goals
+from raybo.record.origin import Origin, origin_of
+from raybo.record.states import FAILURES, OPEN, State
 from raybo.space import Array, Config, Row, Space
 
 Tags: TypeAlias = dict[str, Any]
 EventData: TypeAlias = dict[str, Any]  # the content of an event as JSON, by the keys of the journal
-
-
-class State(str, Enum):
-    """Where a trial stands. A name, once stored, is never removed.
-
-    Example:
-        >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, seed=0)
-        >>> trial = searcher.fail(searcher.ask(), "diverged")
-        >>> trial.state
-        <State.FAILED: 'failed'>
-        >>> [str(state) for state in raybo.State]
-        ['pending', 'finished', 'failed', 'lost', 'stopped', 'pruned', 'paused']
-    """
-
-    PENDING = "pending"  # asked, not yet told
-    FINISHED = "finished"
-    FAILED = "failed"
-    LOST = "lost"  # its worker was lost at every attempt
-    STOPPED = "stopped"
-    PRUNED = "pruned"  # by a scheduler, for what it had reported
-    PAUSED = "paused"  # by a scheduler, until it is worth going on
-
-    def __str__(self) -> str:
-        return self.value
-
-
-FAILURES = (State.FAILED, State.LOST)  # the point gave no value, and is taken to be a bad one
-COUNTED = (State.FINISHED, State.PRUNED, *FAILURES)  # what counts of a planned number of trials: not the stopped ones
-OPEN = (State.PENDING, State.PAUSED)  # more may become of it
 
 
 class Kind(str, Enum):
@@ -103,25 +76,6 @@ class Kind(str, Enum):
 
     def __str__(self) -> str:
         return self.value
-
-
-class Origin(str, Enum):
-    """Where a trial came from that no method proposed; the tag `origin` holds it."""
-
-    ADDED = "added"  # with its value, from elsewhere
-    ENQUEUED = "enqueued"  # a configuration that the user named, to be run
-    CONFIRMED = "confirmed"  # one of the search's configurations once more; the tag `confirms` names its trial
-    GUESSED = "guessed"  # where the space says that the best may lie, run before anything is proposed
-
-
-def origin_of(tags: Mapping[str, Any]) -> Origin | None:
-    """Who named a trial with these tags, if not the method."""
-    return Origin(tags["origin"]) if "origin" in tags else None
-
-
-def confirms(tags: Mapping[str, Any]) -> bool:
-    """True if a trial with these tags runs a configuration of the search once more."""
-    return origin_of(tags) is Origin.CONFIRMED
 
 
 LOST = "lost"  # the cause of a failure: the worker, at every attempt

@@ -18,8 +18,6 @@ from raybo.common.errors import TrialError
 from raybo.common.messages import shown
 from raybo.record.append_only import Grown
 from raybo.record.events import (
-    FAILURES,
-    OPEN,
     Asked,
     AttemptEvent,
     Begun,
@@ -29,12 +27,12 @@ from raybo.record.events import (
     Reported,
     Resumed,
     Retried,
-    State,
     Tags,
     Told,
 )
 from raybo.record.goals import LARGEST, Goals, are_kept
 from raybo.record.records import Records
+from raybo.record.states import FAILURES, OPEN, State
 from raybo.record.trial import Record, Trial
 from raybo.space import Array, Cube
 

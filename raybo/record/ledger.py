@@ -16,10 +16,11 @@ import numpy as np
 from raybo.common.arguments import is_number
 from raybo.common.errors import TrialError
 from raybo.common.messages import shown
-from raybo.record.events import Asked, Event, State, Told
+from raybo.record.events import Asked, Event, Told
 from raybo.record.goals import Goals, Mode
 from raybo.record.history import History
 from raybo.record.pareto import hypervolume
+from raybo.record.states import State
 from raybo.record.trial import Declared, Trial
 from raybo.space import Array, Space
 

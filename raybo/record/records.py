@@ -13,7 +13,8 @@ from typing import Any, Generic, Protocol, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from raybo.record.events import State, Tags
+from raybo.record.events import Tags
+from raybo.record.states import State
 from raybo.space import Array
 
 _CODES = {state: code for code, state in enumerate(State)}

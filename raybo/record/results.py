@@ -1,16 +1,25 @@
-"""What a user tells of a trial, read: its value, or a number for each metric and constraint."""
+"""Reads the result of a trial: its value or a number for each metric and constraint, and what is kept beside them."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
+
+import numpy as np
 
 from raybo.common.arguments import is_number, number_in
 from raybo.common.errors import TrialError
 from raybo.common.messages import shown
 from raybo.record.goals import Goals
 from raybo.record.history import ONE
+
+EXTRAS = 50  # a result's further numbers, texts and lists that are kept, at most
+TEXT_CHARACTERS = 1_000  # longer texts are cut
+JSON_CHARACTERS = 10_000  # longer lists and dicts are left out
+NESTED = 20  # deeper lists and dicts are left out
 
 
 class _Value(TypedDict):
@@ -72,18 +81,8 @@ def _numbers(value: Mapping[str, Any], number: int, goals: Goals, needed: Sequen
     numbers = {name: finite(value[name], number, name, whose) for name in needed}
     first = goals.names[0]
     rest = {name: v for name, v in numbers.items() if name != first}
-    kept = {str(name): _kept(v) for name, v in value.items() if name not in numbers}
-    return {"value": numbers[first], "metrics": {**rest, **{name: v for name, v in kept.items() if v is not None}}}
-
-
-def _kept(value: Any) -> Any:
-    """Return what is kept of a number or a text that is not needed; None of anything else."""
-    if isinstance(value, (bool, str)):
-        return value
-    number = number_in(value)
-    if number is None or not math.isfinite(number):
-        return None
-    return value if isinstance(value, int) else number
+    others = {name: other for name, other in extras(value, first).items() if name not in numbers}
+    return {"value": numbers[first], "metrics": {**rest, **others}}
 
 
 def finite(value: Any, number: int, name: str = "", whose: str = "") -> float:
@@ -98,3 +97,66 @@ def finite(value: Any, number: int, name: str = "", whose: str = "") -> float:
         remedy = "" if whose else "; use fail() for such a trial"
         raise TrialError(f"{who}: a finite number{needed} got {shown(value)}{remedy}")
     return converted
+
+
+def extras(result: Mapping[Any, Any], metric: str) -> dict[str, Any]:
+    """Return what is kept of a result beside its metric, as plain JSON: at most 50 items, in their order.
+
+    Numbers, bools, None and text of up to 1,000 characters; lists, dicts and arrays of up to 10 kB. What is infinite or
+    NaN becomes text; whatever else JSON cannot hold is left out.
+    """
+    others: dict[str, Any] = {}
+    for key, other in result.items():
+        if key != metric and len(others) < EXTRAS:
+            with contextlib.suppress(Exception):  # a user's object may raise at anything
+                others[str(key)] = _extra(other)
+    return others
+
+
+def _extra(value: Any) -> Any:
+    """Return a further metric as plain values, and lists and dicts of them. Raises for anything else."""
+    if _is_plain(value):
+        return _plain(value)
+    if not isinstance(value, np.ndarray) and (number := number_in(value)) is not None:  # a tensor of one number, say
+        return _plain(number)
+    plain = _as_json(value)
+    if len(json.dumps(plain)) > JSON_CHARACTERS:
+        raise ValueError("too long")
+    return plain
+
+
+def _as_json(value: Any, depth: int = 0) -> Any:
+    if isinstance(value, np.ndarray) and value.size <= JSON_CHARACTERS:
+        value = value.tolist()
+    if _is_plain(value):
+        return _plain(value)
+    if depth == NESTED or len(value) > JSON_CHARACTERS:
+        raise ValueError("too much")
+    if isinstance(value, Mapping):
+        return {
+            str(key if type(key) is int else _plain(key)): _as_json(item, depth + 1)
+            for key, item in value.items()
+            if _is_plain(key)
+        }
+    if isinstance(value, (list, tuple)):
+        return [_as_json(item, depth + 1) for item in value]
+    raise TypeError("no JSON")
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, np.timedelta64):  # a numpy integer that is not a number
+        return False
+    return value is None or isinstance(value, (bool, int, float, str, np.integer, np.floating, np.bool_))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return str(value[:TEXT_CHARACTERS])
+    if value is None or isinstance(value, (bool, np.bool_)):
+        return None if value is None else bool(value)
+    if isinstance(value, (int, np.integer)):
+        if abs(int(value)) < 2**63:
+            return int(value)
+        number = cast(float, number_in(value))  # read as required numbers are, which may be among a report's metrics
+        return number if math.isfinite(number) else shown(value)
+    return float(value) if math.isfinite(value) else repr(float(value))

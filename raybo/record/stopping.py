@@ -18,8 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.common.arguments import finite_number, whole_number
-from raybo.record.events import Asked, Event, Origin, Reported, Told
+from raybo.record.events import Asked, Event, Reported, Told
 from raybo.record.goals import Goals
+from raybo.record.origin import Origin
 
 IN_A_ROW = 3  # proposals that promise too little
 

@@ -8,8 +8,10 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from raybo.common.messages import shown
-from raybo.record.events import FAILURES, OPEN, Asked, AttemptEvent, Origin, State, Tags, Told, origin_of
+from raybo.record.events import Asked, AttemptEvent, Tags, Told
 from raybo.record.goals import Goals
+from raybo.record.origin import Origin, origin_of
+from raybo.record.states import FAILURES, OPEN, State
 from raybo.space import Array, Config, Row, Space
 
 

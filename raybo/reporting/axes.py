@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from raybo.record.events import State
+from raybo.record.states import State
 from raybo.record.trial import Trial
 from raybo.reporting.formatting import shown
 from raybo.space import Array, Categorical, Parameter, choice_names

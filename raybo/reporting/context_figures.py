@@ -9,7 +9,7 @@ import numpy as np
 
 from raybo.common.errors import NumericalError
 from raybo.context import Density, expected, fit_joint
-from raybo.record.events import State
+from raybo.record.states import State
 from raybo.record.trial import Trial
 from raybo.reporting.axes import Axis
 from raybo.reporting.report_figure import ReportFigure

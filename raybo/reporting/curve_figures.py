@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raybo.record.events import State
+from raybo.record.states import State
 from raybo.record.trial import Trial, saved_share
 from raybo.reporting.report_figure import ReportFigure
 from raybo.reporting.run_figures import value_range

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from raybo.record.events import State
+from raybo.record.states import State
 from raybo.record.trial import Trial
 from raybo.study.study import Study
 

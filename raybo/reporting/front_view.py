@@ -11,8 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from raybo.common.arguments import is_number
-from raybo.record.events import Kind, State
+from raybo.record.events import Kind
 from raybo.record.goals import is_broken
+from raybo.record.states import State
 from raybo.record.trial import Trial
 from raybo.reporting.formatting import named
 from raybo.reporting.table_layout import Named, add_column

@@ -9,8 +9,8 @@ import numpy as np
 
 from raybo.common.errors import NumericalError
 from raybo.methods.parts.failure_model import success_at
-from raybo.record.events import FAILURES, State
 from raybo.record.pareto import hypervolume
+from raybo.record.states import FAILURES, State
 from raybo.record.trial import Trial
 from raybo.reporting.axes import axes_of, centre, leader, places_of
 from raybo.reporting.emulator import Emulator

@@ -11,7 +11,7 @@ import numpy as np
 
 from raybo.common.errors import MissingExtra, install_command
 from raybo.common.files import write_file
-from raybo.record.events import FAILURES, State
+from raybo.record.states import FAILURES, State
 from raybo.record.trial import Trial
 from raybo.reporting.axes import Axis, axes_of, centre, leader, places_of
 from raybo.reporting.emulator import Emulator

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from raybo.record.events import FAILURES, State
+from raybo.record.states import FAILURES, State
 from raybo.record.trial import Trial
 from raybo.reporting.axes import Axis, axes_of, centre, leader, leader_in_words, places_of
 from raybo.reporting.emulator import Emulator

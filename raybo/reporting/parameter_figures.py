@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from raybo.record.events import State
+from raybo.record.states import State
 from raybo.reporting.axes import Axis, axes_of, places_of
 from raybo.reporting.emulator import CONDITIONED, Emulator
 from raybo.reporting.importance import Importance

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raybo.record.events import FAILURES, Origin, State
+from raybo.record.origin import Origin
+from raybo.record.states import FAILURES, State
 from raybo.record.trial import Trial
 from raybo.reporting.formatting import shown
 from raybo.reporting.report_figure import ReportFigure

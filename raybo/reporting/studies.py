@@ -9,7 +9,7 @@ from typing import Any
 
 from raybo import journal
 from raybo.common.errors import RayboError, TrialError
-from raybo.record.events import COUNTED, FAILURES
+from raybo.record.states import COUNTED, FAILURES
 from raybo.study.study import Study, load
 
 

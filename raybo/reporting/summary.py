@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import cast
 
 from raybo.common.messages import counted
-from raybo.record.events import FAILURES, State
+from raybo.record.states import FAILURES, State
 from raybo.record.trial import Trial, saved_share
 from raybo.reporting.formatting import shown
 from raybo.reporting.tables import furthest_in_words, of_planned

@@ -12,7 +12,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from raybo.record.events import FAILURES, Origin, State
+from raybo.record.origin import Origin
+from raybo.record.states import FAILURES, State
 from raybo.record.trial import Trial
 from raybo.reporting.curves_in_text import reports_anything, steps_of
 from raybo.reporting.formatting import named, shown

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from raybo.common.errors import MissingExtra, install_command
-from raybo.record.events import State
+from raybo.record.states import State
 from raybo.reporting.axes import Axis
 
 if TYPE_CHECKING:

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from raybo.record.events import Event, Kind, Origin, State
+from raybo.record.events import Event, Kind
+from raybo.record.origin import Origin
+from raybo.record.states import State
 from raybo.study.study import Study
 
 CLOCK_SECONDS = 2e-3  # beginnings are told in milliseconds

@@ -12,7 +12,8 @@ from rich.text import Text
 from raybo.common.errors import TrialError
 from raybo.common.terminal import without_colours
 from raybo.journal.beside import OUTPUT
-from raybo.record.events import FAILURES, Event, Kind
+from raybo.record.events import Event, Kind
+from raybo.record.states import FAILURES
 from raybo.record.trial import Trial
 from raybo.reporting.curves_in_text import spark_line, verdict_in_words
 from raybo.reporting.formatting import shown

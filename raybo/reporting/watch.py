@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.segment import Segment
 
 from raybo import journal
-from raybo.record.events import OPEN, State
+from raybo.record.states import OPEN, State
 from raybo.reporting.tables import best_view, heading, study_view, trials_table
 from raybo.study.study import Study
 

@@ -22,8 +22,9 @@ from scipy.special import ndtr
 from raybo.common.options import option
 from raybo.common.threads import limit_threads
 from raybo.methods.parts.learning_curves import LEAST_STD, final_means, fit_curves, reported
-from raybo.record.events import Origin, State, confirms, origin_of
 from raybo.record.history import History
+from raybo.record.origin import Origin, confirms, origin_of
+from raybo.record.states import State
 from raybo.schedulers.scheduler import Scheduler
 from raybo.schedulers.verdict import GO, Verdict, in_words
 

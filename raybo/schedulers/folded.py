@@ -10,8 +10,8 @@ import threading
 from collections.abc import Hashable
 from typing import Any, Protocol, TypeVar
 
-from raybo.record.events import confirms
 from raybo.record.history import History
+from raybo.record.origin import confirms
 
 KEPT = 8  # folds per thread, of which one is in use per study and rule
 

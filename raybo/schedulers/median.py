@@ -17,8 +17,8 @@ from itertools import islice
 import numpy as np
 
 from raybo.common.options import option
-from raybo.record.events import State
 from raybo.record.history import History
+from raybo.record.states import State
 from raybo.schedulers.folded import folded
 from raybo.schedulers.scheduler import Scheduler
 from raybo.schedulers.verdict import GO, Verdict, in_words

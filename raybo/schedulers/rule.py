@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from raybo.record.events import Paused, Pruned, Reported, confirms
+from raybo.record.events import Paused, Pruned, Reported
 from raybo.record.goals import Goals
 from raybo.record.history import History
+from raybo.record.origin import confirms
 from raybo.schedulers import GO, Scheduler, Verdict
 
 JOB = "job"  # the rule by which a trial was ended by itself, or by a constraint

@@ -9,8 +9,9 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
-from raybo.record.events import OPEN, Origin, State, origin_of
 from raybo.record.history import History
+from raybo.record.origin import Origin, origin_of
+from raybo.record.states import OPEN, State
 from raybo.schedulers.folded import folded
 from raybo.schedulers.verdict import Verdict, in_words, ordinal
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from raybo.common.errors import MissingExtra, install_command
-from raybo.record.events import Event, Reported, State
+from raybo.record.events import Event, Reported
+from raybo.record.states import State
 from raybo.record.trial import Trial
 from raybo.space import Categorical, Float, Integer, Parameter, Space, branches_of, choice_names
 

@@ -25,9 +25,10 @@ import numpy as np
 from raybo.common.arguments import whole_number
 from raybo.common.errors import MethodError
 from raybo.common.messages import shown
-from raybo.record.events import Origin, State
 from raybo.record.goals import Goal
 from raybo.record.history import History
+from raybo.record.origin import Origin
+from raybo.record.states import State
 from raybo.record.trial import Trial
 
 

@@ -16,8 +16,9 @@ from raybo.common.messages import shown
 from raybo.journal.beside import is_uri, trial_directory, trial_uri
 from raybo.methods.best import Recommender
 from raybo.methods.explaining import explain, method_of
-from raybo.record.events import COUNTED, Ended, Event, State, artifacts_of
+from raybo.record.events import Ended, Event, artifacts_of
 from raybo.record.ledger import Ledger
+from raybo.record.states import COUNTED, State
 from raybo.record.trial import Trial
 from raybo.study.columns import to_dataframe
 from raybo.study.confirmation import Confirmed, again, confirmed

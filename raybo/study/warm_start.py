@@ -21,10 +21,12 @@ from raybo.common.errors import JournalError, SpaceError, TrialError
 from raybo.common.messages import nearest, shown
 from raybo.journal import Journal, fits, in_use, requests, require_exists
 from raybo.record.contexts import told_context
-from raybo.record.events import Asked, Event, Origin, State, Told
+from raybo.record.events import Asked, Event, Told
 from raybo.record.goals import Goals
 from raybo.record.history import ONE
+from raybo.record.origin import Origin
 from raybo.record.results import told
+from raybo.record.states import State
 from raybo.record.trial import Trial
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Config, Float, Integer, Parameter, Row, Space, branches_of, choice_names, label

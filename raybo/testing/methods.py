@@ -16,8 +16,10 @@ import pytest
 from raybo import methods
 from raybo.common.errors import MethodError
 from raybo.methods import AnyMethod, Method
-from raybo.record.events import Asked, Event, Origin, State, Told
+from raybo.record.events import Asked, Event, Told
 from raybo.record.history import History
+from raybo.record.origin import Origin
+from raybo.record.states import State
 from raybo.searcher import Searcher
 from raybo.space import Float, Space
 from raybo.testing.choices import numbers_of, words_of

@@ -15,8 +15,9 @@ import pytest
 
 from raybo import schedulers
 from raybo.common.errors import MethodError
-from raybo.record.events import Origin, State
 from raybo.record.history import History
+from raybo.record.origin import Origin
+from raybo.record.states import State
 from raybo.record.trial import Trial
 from raybo.schedulers import AnyScheduler, Scheduler, Verdict
 from raybo.searcher import Searcher

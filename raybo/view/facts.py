@@ -17,7 +17,8 @@ from raybo.common.messages import first_line
 from raybo.common.terminal import visible
 from raybo.journal import clean_text
 from raybo.methods.best import EXPECTED
-from raybo.record.events import COUNTED, FAILURES, State, Told
+from raybo.record.events import Told
+from raybo.record.states import COUNTED, FAILURES, State
 from raybo.record.trial import Trial
 from raybo.reporting.formatting import shown
 from raybo.reporting.summary import range_in_words

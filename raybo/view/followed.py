@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from raybo import journal
-from raybo.record.events import Asked, Event, Kind, Origin, State
+from raybo.record.events import Asked, Event, Kind
+from raybo.record.origin import Origin
+from raybo.record.states import State
 from raybo.study.study import Study
 
 STARTS = (Kind.ASKED, Kind.BEGUN, Kind.RETRIED, Kind.RESUMED)  # after which an attempt at a trial begins

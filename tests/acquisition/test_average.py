@@ -29,7 +29,7 @@ def test_mean_of_upper_confidence_bounds(samples):
     assert gradient_error(Average(members), X) < 1e-6
 
 
-def test_log_average_is_the_log_of_the_mean_expected_improvement(samples):
+def test_log_average_is_the_mean_improvements_log(samples):
     gps, incumbent = samples
     X = np.random.default_rng(1).random((50, 2))
     logs = LogAverage([LogExpectedImprovement(gp, incumbent) for gp in gps])

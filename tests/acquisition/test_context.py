@@ -146,7 +146,7 @@ def test_gradient_over_several_blocks_of_atoms():
     assert gradient_error(acquisition, rng.random((4, 2))) < 1e-6
 
 
-def test_where_the_value_is_known_only_the_mean_has_a_slope():
+def test_a_known_value_has_only_the_means_slope():
     rng = np.random.default_rng(9)
     Z = rng.random((6, 2))
     gp = GP.of(Observations.of(Z, np.sin(5.0 * Z[:, 0]) + Z[:, 1]), Model(), np.log([0.5, 0.5, 1.0, 1e-12]))

@@ -67,7 +67,7 @@ def test_its_gradient_agrees_with_differences_on_many_axes(kernel, kind):
 
 @given(z=st.tuples(*[st.floats(0.0, 1.0)] * 2), seed=st.integers(0, 20))
 @settings(max_examples=40, deadline=None)
-def test_the_reduction_is_what_conditioning_on_the_point_takes_away(z, seed):
+def test_the_reduction_is_that_of_conditioning_on_z(z, seed):
     gp = mixed_gp("rbf" if seed % 2 else "matern52", seed)
     x = mixed_points(np.random.default_rng(seed), 1)[0]
     z = np.array([[z[0], 0.5, z[1]]])
@@ -78,7 +78,7 @@ def test_the_reduction_is_what_conditioning_on_the_point_takes_away(z, seed):
     assert at.trace - reduction == pytest.approx(after, rel=1e-7, abs=1e-9)
 
 
-def test_the_certainty_is_the_mean_over_outcomes_of_what_they_would_leave(kernel):
+def test_the_certainty_is_a_mean_over_outcomes(kernel):
     """Every outcome conditioned on in turn, at Gauss-Hermite nodes: the integrand is quadratic in the outcome."""
     gp, z = posterior(kernel), np.array([[0.5, 0.6]])
     nodes, weights = np.polynomial.hermite_e.hermegauss(5)
@@ -104,7 +104,7 @@ def farthest_pick(gp, x, half_width=0.2, seed=0):
 @pytest.mark.parametrize(
     ("name", "distance"), [("rbf", 1.0), ("matern52", (1.0 + math.sqrt(5.0)) / (2 * math.sqrt(5.0)))]
 )
-def test_the_first_point_lies_at_the_distance_that_theory_says(name, distance):
+def test_the_first_point_lies_at_the_theorys_distance(name, distance):
     l = 0.2  # noqa: E741 - the length-scale's own letter
     z, _ = farthest_pick(prior(name, l, 0.01), 0.5, half_width=0.5)
     assert abs(z - 0.5) == pytest.approx(distance * l, abs=3e-5)
@@ -129,7 +129,7 @@ def test_picks_alternate_between_the_faces_of_the_cube():
     assert sorted(picks[2:]) == pytest.approx([0.3, 0.7])
 
 
-def test_a_greedy_batch_is_no_worse_than_the_published_central_differences():
+def test_a_greedy_batch_matches_published_central_differences():
     """The bound of Theorem 1: 2 m d points chosen one by one leave a trace at most that of the best such design."""
     d, m, sd, h = 3, 2, 0.3, 0.5
     expected = d * (1.0 - 2.0 * h**2 * math.exp(-(h**2)) / (1.0 + sd**2 / m - math.exp(-2.0 * h**2)))
@@ -145,7 +145,7 @@ def test_a_greedy_batch_is_no_worse_than_the_published_central_differences():
 
 
 @pytest.mark.statistical
-def test_the_gradients_error_is_bounded_by_the_trace_as_often_as_theory_says():
+def test_the_trace_bounds_the_gradients_error():
     """|grad f - mu|^2 <= 2 log(1/delta) trace with probability 1 - delta at least, delta = 0.2.
 
     Exact draws of the gradient; 4,000 of them; false alarms below 1e-3 even if the bound held with equality.
@@ -160,7 +160,7 @@ def test_the_gradients_error_is_bounded_by_the_trace_as_often_as_theory_says():
 
 
 @pytest.mark.statistical
-def test_a_draw_lies_below_its_upper_bound_as_often_as_a_normal_variable():
+def test_draws_exceed_upper_bounds_like_normal_variables():
     """P(f <= mean + 3 std) = Phi(3) at any point; 40,000 draws; false alarms below 1e-3."""
     gp = posterior("matern52")
     draws = joint_draws(gp, X0[None], np.random.default_rng(1), 40_000)[:, 0]

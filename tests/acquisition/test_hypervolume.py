@@ -76,7 +76,7 @@ def test_many_rows_are_as_single_ones(monkeypatch):
     np.testing.assert_allclose(worth.value_and_gradient(X)[1], slopes, rtol=1e-9)
 
 
-def test_a_scalarised_bound_is_the_least_of_the_scaled_bounds():
+def test_a_scalarised_bound_is_the_least_scaled_bound():
     models, weights = gps(3), np.array([0.2, 0.5, 0.9])
     worth = ScalarisedConfidence(models, 1.5, np.array([-1.0, -2.0, -3.0]), weights)
     X = X_of(models[0])
@@ -103,7 +103,7 @@ def test_a_total_adds_values_and_gradients():
     assert gradient_error(total, X) < 1e-5
 
 
-def test_an_observation_is_as_uncertain_as_the_noise_makes_it():
+def test_observations_add_the_noise_to_the_variance():
     (gp,) = gps(1)
     X = X_of(gp)
     mean, var = Observed(gp).posterior(X)

@@ -104,7 +104,7 @@ def test_copies_do_not_know_of_each_other(kernel):
             np.testing.assert_allclose(a[i], b[0], rtol=1e-9, atol=1e-12)
 
 
-def test_pending_points_are_points_of_the_batch_that_do_not_move(kernel):
+def test_pending_points_are_fixed_points_of_the_batch(kernel):
     gp = posterior(kernel)
     whole, dZ, dX = one_shot(gp, BASE).value_and_gradient(Z[None], INNER[None])
     value, dz, dx = one_shot(gp, BASE, pending=Z[1:]).value_and_gradient(Z[None, :1], INNER[None])
@@ -113,13 +113,13 @@ def test_pending_points_are_points_of_the_batch_that_do_not_move(kernel):
     np.testing.assert_allclose(dx, dX, rtol=1e-10)
 
 
-def test_without_surprise_it_is_the_bound_with_the_variance_after_the_batch(kernel):
+def test_without_surprise_only_the_variance_changes(kernel):
     gp = posterior(kernel)
     value, _, _ = one_shot(gp, np.zeros((1, 2))).value_and_gradient(Z[None], INNER[None, :1])
     assert value[0] == pytest.approx(lower_bound(gp.believing(Z), INNER[:1])[0], rel=1e-9)
 
 
-def test_no_choice_of_inner_points_beats_the_best_one_for_each_outcome(kernel):
+def test_the_best_inner_points_bound_every_choice(kernel):
     gp, rng = posterior(kernel), np.random.default_rng(6)
     grid = np.stack(np.meshgrid(np.linspace(0, 1, 61), np.linspace(0, 1, 61)), axis=-1).reshape(-1, 2)
     nested = np.mean([lower_bound(g, grid).max() for g in outcomes(gp, Z, BASE)])

@@ -56,7 +56,7 @@ def known(function, x):
 
 
 @pytest.mark.parametrize("d", [1, 2])
-def test_regret_is_bounded_step_by_step_for_any_solver(d):
+def test_regret_is_bounded_at_each_step_for_solvers(d):
     """Noise-free f of known norm B, kappa = B: f* - f(x) <= (highest - acquisition(x)) + 2 B std(x), at every step."""
     f, cube = Known(d, d), box(d)
     for k, solver in enumerate(SOLVERS):
@@ -92,7 +92,7 @@ def test_cumulative_regret_is_bounded_by_gaps_and_deviations():
     assert min(gaps) >= 0.0
 
 
-def test_random_grid_against_its_point_nearest_to_the_maximiser():
+def test_a_random_grids_nearest_point_bounds_its_value():
     """f([x*]_t) - f(x_t) <= 2 kappa std(x_t), [x*]_t the grid's point nearest to the maximiser."""
     f, cube, rng = Known(2, 2), box(2), np.random.default_rng(1)
     X = rng.random((2, 2))

@@ -77,7 +77,7 @@ def test_many_points_are_refused():
         JointDraw(gp, 0).value(np.zeros((2001, 2)))
 
 
-def test_a_covariance_that_is_not_finite_is_an_error():
+def test_infinite_covariances_are_an_error():
     class Broken:
         def joint(self, X):
             return np.zeros(len(X)), np.full((len(X), len(X)), np.nan)

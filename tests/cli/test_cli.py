@@ -1,4 +1,4 @@
-"""The command line: what it says, its exit codes, and that it can be interrupted or killed at any moment."""
+"""The command line prints what it should, exits with the right codes, and survives interruption and kills."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ from raybo.engine import driver
 from raybo.experiments import Claim, Verdict
 from raybo.journal import Journal, read
 from raybo.record.description import Description
-from raybo.record.events import KINDS, Asked, Failed, Kind, Planned, State, Told
+from raybo.record.events import KINDS, Asked, Failed, Kind, Planned, Told
 from raybo.record.goals import Goals
+from raybo.record.states import State
 from raybo.study.study import Study
 
 JOB = """
@@ -121,9 +122,9 @@ def examples(command):
 def test_every_command_has_examples_that_its_parser_takes(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results").mkdir()
-    found = examples(command) or (["raybo completion bash"] if command == "completion" else [])
-    assert found
-    for line in found:
+    lines = examples(command) or (["raybo completion bash"] if command == "completion" else [])
+    assert lines
+    for line in lines:
         words = shlex.split(line.partition(" > ")[0])
         assert words[:2] == ["raybo", command]
         one = cli.cli.get_command(None, command)
@@ -132,13 +133,13 @@ def test_every_command_has_examples_that_its_parser_takes(command, tmp_path, mon
 
 def flags():
     """Every flag of the command line, with the commands that have it and what it takes there."""
-    found = {}
+    declared = {}
     for name in cli.COMMANDS:
         for parameter in cli.cli.get_command(None, name).params:
             if isinstance(parameter, click.Option) and not parameter.hidden:
                 for flag in (*parameter.opts, *parameter.secondary_opts):
-                    found.setdefault(flag, {})[name] = parameter
-    return found
+                    declared.setdefault(flag, {})[name] = parameter
+    return declared
 
 
 def test_a_flag_means_one_thing_wherever_it_is():
@@ -299,7 +300,7 @@ def test_what_no_command_understands_is_refused(run, folder, arguments, words):
     refused(run(*arguments), 2, *words)
 
 
-def test_no_argument_of_tune_is_taken_for_an_option_of_a_method(run, folder):
+def test_method_options_exclude_the_arguments_of_tune(run, folder):
     for name in inspect.signature(driver.tune).parameters:
         if name != "options":
             refused(run("tune", "job.py", "--option", f"{name}=1"), 2, f"--option {name}")
@@ -360,7 +361,7 @@ SPOILT = {
 
 
 @pytest.mark.parametrize("how", SPOILT)
-def test_a_journal_that_cannot_be_used_is_refused_and_left_alone(run, journal, how):
+def test_unusable_journals_are_refused_and_unchanged(run, journal, how):
     spoil(journal, how)
     before = journal.read_bytes() if journal.is_file() else None
     for arguments in (["show", "job.db"], ["tune", "job.py"], ["tune", "job.py", "--storage", "job.db"]):
@@ -369,7 +370,7 @@ def test_a_journal_that_cannot_be_used_is_refused_and_left_alone(run, journal, h
     assert [path.name for path in journal.parent.glob("*.db*")] == ["job.db"]
 
 
-def test_a_read_only_journal_is_shown_and_not_continued(run, journal):
+def test_read_only_journals_are_shown_but_not_continued(run, journal):
     journal.chmod(0o444)
     before = journal.read_bytes()
     assert run("show", "job.db")[0] == 0
@@ -379,13 +380,13 @@ def test_a_read_only_journal_is_shown_and_not_continued(run, journal):
     assert journal.read_bytes() == before
 
 
-def test_a_journal_that_is_not_there_cannot_be_shown(run, folder):
+def test_missing_journals_and_directories_are_refused(run, folder):
     one_line(run("show", "nowhere.db"), 1, "nowhere.db: no such file")
     one_line(run("tune", "job.py", "--storage", "no/job.db"), 1, "the directory", "does not exist; make it first")
     assert not list(folder.glob("*.db*"))
 
 
-def test_a_journal_of_another_study_is_refused_with_what_differs(run, journal):
+def test_another_studys_journal_is_refused_with_the_differences(run, journal):
     before = journal.read_bytes()
     for arguments, words in (
         (["--method", "sobol"], "method is 'random' in the journal and 'sobol' now"),
@@ -405,7 +406,7 @@ def test_a_journal_that_is_being_written_is_refused(run, journal):
 
 
 @pytest.mark.usefixtures("unconnected")
-def test_an_address_where_nobody_answers_is_refused_within_seconds(run, folder):
+def test_unreachable_and_malformed_addresses_are_refused(run, folder):
     one_line(run("tune", "job.py", "--address", "127.0.0.1:1"), 1, "nothing answers at 127.0.0.1:1", "start a cluster")
     for address in ("nonsense", "127.0.0.1:", ":6379", "127.0.0.1:99999999", "a" * 80 + ":1", "127.0.0.1:x"):
         refused(run("tune", "job.py", "--address", address), 1)
@@ -451,12 +452,12 @@ def test_the_journal_is_named_after_the_file(run, folder, monkeypatch):
         assert default_storage(target) == Path(name)
 
 
-# ---- what the engine is told, and what is made of its answer
+# ---- the arguments of the engine, and its answer
 
 
 @pytest.fixture
 def engine(monkeypatch):
-    """Stands for the engine: keeps what it was given, and answers with `engine.answer` or raises it."""
+    """Stand in for the engine: keep its arguments, and return or raise `engine.answer`."""
 
     class Engine:
         answer = None
@@ -551,31 +552,31 @@ def test_the_best_configuration_is_printed_at_the_end(run, folder, engine):
     assert "2 trials, kept in job.db" in out
 
 
-def test_a_study_without_a_result_is_a_failure_that_tells_why(run, folder, engine):
+def test_a_study_without_results_fails_with_the_reason(run, folder, engine):
     engine.answer = study(FAILED, FAILED)
     one_line(
         run("tune", "job.py"), 1, "none of the 2 trials has finished; the last one: ValueError: no such rate", "show"
     )
 
 
-def test_ctrl_c_ends_with_130_and_says_how_to_go_on(run, folder, engine):
+def test_ctrl_c_exits_130_and_explains_continuing(run, folder, engine):
     engine.answer = KeyboardInterrupt()
     code, out, err = run("tune", "job.py")
     assert (code, out) == (130, "")
     assert err.rstrip("\n") == "Stopped. The study is in job.db; the same command continues it."
 
 
-def test_an_error_of_many_lines_is_told_in_one(run, folder, engine):
+def test_errors_of_many_lines_become_one(run, folder, engine):
     engine.answer = raybo.SpaceError("c: array([[1],\n       [2]]) is not one of ...")
     one_line(run("tune", "job.py"), 2, "c: array([[1], [2]]) is not one of ...")
 
 
-def test_a_study_with_all_its_trials_says_how_it_goes_on(run, folder, engine):
+def test_a_complete_study_explains_continuing(run, folder, engine):
     engine.answer = study(FINISHED, FAILED, FINISHED, FINISHED)
     assert "4 trials, kept in job.db; --trials 8 would continue it" in run("tune", "job.py")[1]
 
 
-def test_a_detached_study_is_left_with_the_commands_that_find_it(run, folder, engine):
+def test_detaching_prints_the_attach_and_stop_commands(run, folder, engine):
     engine.answer = study()
     code, out, err = run("tune", "job.py", "--detach", "--address", "10.0.0.1:6379")
     assert (code, err) == (0, "")
@@ -592,7 +593,7 @@ def test_a_log_is_kept_while_the_study_runs(run, folder, engine, journal):
     assert Path("s.csv").read_text().startswith("number,state,value")
 
 
-def test_every_log_is_kept_two_of_one_format_too(run, folder, engine, journal):
+def test_several_logs_may_share_a_format(run, folder, engine, journal):
     engine.answer = study(FINISHED)
     logs = ["--log", "csv=s.csv", "--log", "csv=t.csv", "--log", "json=s.json"]
     assert run("tune", "job.py", "--storage", journal, *logs, "--quiet")[0] == 0
@@ -605,18 +606,18 @@ def test_every_log_is_kept_two_of_one_format_too(run, folder, engine, journal):
 
 @pytest.fixture
 def compared(monkeypatch):
-    """Stands for the comparison: keeps what it was given."""
-    given = []
+    """Stand in for the comparison, and keep its arguments."""
+    comparisons = []
 
     def compare(experiment, directory, **named):
-        given.append((experiment, directory, {name: value for name, value in named.items() if name != "watch"}))
+        comparisons.append((experiment, directory, {name: value for name, value in named.items() if name != "watch"}))
         claim = Claim("b is better", "final_value", "b", "a")
         return [], [Verdict(claim, "job", 2.0, 1.0, (1.0, 0.5, 1.5), 0.005, 0.01, 6, side=1, is_judged=True)]
 
     monkeypatch.setattr(experiments, "compare", compare)
     monkeypatch.setattr(experiments.summary, "write_summary", lambda known, out: out)
     monkeypatch.setattr(experiments, "table", lambda experiment, rows: (["problem"], [["job"]]))
-    return given
+    return comparisons
 
 
 def test_every_option_of_compare_reaches_the_comparison(run, folder, compared):
@@ -651,14 +652,14 @@ def test_a_methods_option_may_hold_commas(run, folder, compared):
     ]
 
 
-def test_what_is_reproduced_is_the_experiment_with_the_repeats_asked_for(run, monkeypatch, compared):
+def test_reproduce_runs_the_experiment_with_given_repeats(run, monkeypatch, compared):
     root = Path(raybo.__file__).parents[1]
     monkeypatch.chdir(root)
     assert run("reproduce", "inexact-fig[34]", "--repeats", "2", "--workers", "1", "--out", "there")[0] == 0
     assert run("reproduce", "auto-default")[0] == 0
-    told = [(experiment.name, experiment.repeats, directory, named) for experiment, directory, named in compared]
+    runs = [(experiment.name, experiment.repeats, directory, named) for experiment, directory, named in compared]
     here = {"root": root, "address": None, "here": False, "until": None}
-    assert told == [
+    assert runs == [
         ("inexact-fig3", 2, Path("there/inexact-fig3"), {**here, "workers": 1}),
         ("inexact-fig4", 2, Path("there/inexact-fig4"), {**here, "workers": 1}),
         ("auto-default", 12, Path("reproduction/auto-default"), {**here, "workers": None}),
@@ -670,13 +671,13 @@ def test_what_is_reproduced_is_the_experiment_with_the_repeats_asked_for(run, mo
 
 def processes():
     """Every process of the machine: its number, when it began, its parent, and its state."""
-    found = {}
+    by_pid = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):  # it has ended meanwhile
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                found[int(entry.name)] = (fields[19], int(fields[1]), fields[0])
-    return found
+                by_pid[int(entry.name)] = (fields[19], int(fields[1]), fields[0])
+    return by_pid
 
 
 def name_of(pid):
@@ -709,11 +710,11 @@ class Command:
 
     def look(self):
         """Take down who descends from the command now."""
-        found = processes()
+        running = processes()
         members = {self.process.pid}
-        while more := {pid for pid, (_, parent, _) in found.items() if parent in members} - members:
+        while more := {pid for pid, (_, parent, _) in running.items() if parent in members} - members:
             members |= more
-        self.family |= {(pid, found[pid][0]) for pid in members if pid in found}
+        self.family |= {(pid, running[pid][0]) for pid in members if pid in running}
 
     def until(self, ready):
         give_up = time.monotonic() + HURRY
@@ -732,8 +733,10 @@ class Command:
 
     def left(self, but=()):
         """Which of the family live still, but for those that bear these names."""
-        found = processes()
-        alive = {pid for pid, began in self.family if pid in found and found[pid][0] == began and found[pid][2] != "Z"}
+        running = processes()
+        alive = {
+            pid for pid, began in self.family if pid in running and running[pid][0] == began and running[pid][2] != "Z"
+        }
         return {pid for pid in alive if not name_of(pid).startswith(tuple(but))} if but else alive
 
     def gone(self):
@@ -804,7 +807,7 @@ LOOPBACK = {"0100007F", "00000000000000000000000001000000", "0000000000000000FFF
 @pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.timeout(900)
-def test_a_job_is_tuned_and_the_same_command_continues_it(start, folder, let_end):
+def test_repeating_the_command_continues_the_study(start, folder, let_end):
     let_end(1)
     first = start("tune", "job.py", "--trials", 4, "--workers", 2, "--seed", 1, "--set", "sleep=0.5")
     first.until(finished(folder / "job.db", 1))
@@ -838,7 +841,7 @@ def test_a_job_is_tuned_and_the_same_command_continues_it(start, folder, let_end
 @pytest.mark.ray
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("whom", ["group", "driver"])
-def test_ctrl_c_stops_a_study_and_leaves_it_whole(start, folder, whom):
+def test_ctrl_c_leaves_a_stopped_study_whole(start, folder, whom):
     command = start("tune", "job.py", "--trials", 100, "--workers", 2, "--method", "random", "--set", "sleep=0.3")
     command.until(finished(folder / "job.db", 3))
     (os.killpg if whom == "group" else os.kill)(command.process.pid, signal.SIGINT)
@@ -848,18 +851,18 @@ def test_ctrl_c_stops_a_study_and_leaves_it_whole(start, folder, whom):
     assert command.gone()
     _, events = read(folder / "job.db")
     assert [event.number for event in events] == list(range(1, len(events) + 1))
-    found = states(folder / "job.db")
-    assert found.count(State.FINISHED) >= 3
-    assert found.count(State.PENDING) == 0
-    assert found.count(State.STOPPED) <= 2
-    assert set(found) <= {State.FINISHED, State.STOPPED}
+    ended = states(folder / "job.db")
+    assert ended.count(State.FINISHED) >= 3
+    assert ended.count(State.PENDING) == 0
+    assert ended.count(State.STOPPED) <= 2
+    assert set(ended) <= {State.FINISHED, State.STOPPED}
     assert sorted(path.name for path in folder.glob("job.db*")) == ["job.db"]
 
 
 @pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.timeout(900)
-def test_a_driver_may_be_killed_and_the_same_command_loses_no_finished_trial(start, folder, let_end):
+def test_finished_trials_survive_a_killed_driver(start, folder, let_end):
     let_end(5)
     arguments = ["tune", "job.py", "--trials", 12, "--workers", 2, "--method", "random", "--set", "sleep=0.3"]
     first = start(*arguments)
@@ -883,8 +886,8 @@ def test_a_driver_may_be_killed_and_the_same_command_loses_no_finished_trial(sta
 @pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.timeout(900)
-def test_the_engine_quiets_what_ray_says_of_dying_workers(start, folder):
-    """Ray prints to the driver's stdout whatever it is told; `raybo tune ... > file` must not have it."""
+def test_rays_messages_of_dying_workers_are_hidden(start, folder):
+    """Ray prints to the driver's stdout whatever its settings; `raybo tune ... > file` must not have it."""
     text = JOB.replace("    time.sleep(sleep)\n", "    import os; os._exit(1)\n")
     (folder / "job.py").write_text(text)
     command = start("tune", "job.py", "--trials", 2, "--workers", 2, "--method", "random", "--retries", 1)
@@ -913,19 +916,19 @@ def test_a_place_far_away_is_told_whole(monkeypatch, tmp_path):
     path = tmp_path / "job.db"
     (tmp_path / "job.trials" / "0").mkdir(parents=True)
     study = Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), events, path)
-    told = {}
+    printed = {}
     for where in (tmp_path, deep):
         monkeypatch.chdir(where)
         console = make_console()
         with console.capture() as captured:
             conclude(console, study, path)
-        told[where] = next(line for line in captured.get().splitlines() if line.startswith("its files"))
-    assert told[tmp_path] == "its files: job.trials/0"
-    assert told[deep] == f"its files: {tmp_path}/job.trials/0"
+        printed[where] = next(line for line in captured.get().splitlines() if line.startswith("its files"))
+    assert printed[tmp_path] == "its files: job.trials/0"
+    assert printed[deep] == f"its files: {tmp_path}/job.trials/0"
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_a_terminal_that_does_not_know_a_sign_is_told_its_code(tmp_path, encoding):
+def test_unencodable_characters_are_printed_as_escapes(tmp_path, encoding):
     searcher = raybo.Searcher({"größe 大": raybo.Float(0, 1)}, "random", seed=0)
     events = [searcher.apply(searcher.propose(searcher.history)), searcher.apply(Told(0, value=0.5))]
     journal = Journal(tmp_path / "job.db", Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0))

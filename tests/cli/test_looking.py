@@ -1,4 +1,4 @@
-"""The commands that look at a study: what they say, what they write, and how they refuse."""
+"""The commands that show a study print and write what they should, and refuse wrong use."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def listed(out):
     return [int(line.split()[0]) for line in out.splitlines() if line.split()[:1] and line.split()[0].isdigit()]
 
 
-def test_show_lists_the_last_trials_or_all_of_them(run, tmp_path):
+def test_show_lists_last_or_all_trials(run, tmp_path):
     assert listed(run("show", "job.db", "--last", 4)[1]) == [8, 9, 10, 11]
     long = study_of("random", 25)
     with contextlib.closing(Journal(tmp_path / "long.db", long.description)) as journal:
@@ -104,8 +104,8 @@ def test_show_replays_what_another_machine_rounded_otherwise(run, tmp_path):
     ]
     with contextlib.closing(Journal(tmp_path / "other.db", study.description)) as journal:
         journal.append(events)
-    told = "12 proposals recomputed from the journal alone: all are identical, 1 of them but for rounding\n"
-    assert run("show", "other.db", "--replay") == (0, told, "")
+    summary = "12 proposals recomputed from the journal alone: all are identical, 1 of them but for rounding\n"
+    assert run("show", "other.db", "--replay") == (0, summary, "")
 
 
 def test_plot_draws_a_page_or_a_picture(run, tmp_path):
@@ -139,9 +139,9 @@ def test_export_follows_a_study_that_runs(run, tmp_path, monkeypatch):
 
     ending = threading.Timer(0.3, go_on)
     ending.start()
-    told = run("export", "running.db", "--to", "csv", "-o", "s.csv", "--follow")
+    result = run("export", "running.db", "--to", "csv", "-o", "s.csv", "--follow")
     ending.join()
-    assert told == (0, "Wrote 12 trials to s.csv\n", "")
+    assert result == (0, "Wrote 12 trials to s.csv\n", "")
     assert len((tmp_path / "s.csv").read_text().splitlines()) == 13
 
 

@@ -111,7 +111,7 @@ def test_the_order_of_atoms_does_not_matter(u, radius, seed):
 
 
 @given(arrays(np.float64, st.integers(1, 20), elements=VALUES), st.floats(0, 3), st.floats(0, 3))
-def test_it_falls_with_the_radius_from_the_mean_to_the_least(u, one, other):
+def test_the_worst_mean_falls_with_the_radius(u, one, other):
     small, large = sorted((one, other))
     a, b = worst(u, small)[0], worst(u, large)[0]
     assert b <= a + 1e-9

@@ -63,7 +63,7 @@ def test_it_integrates_to_one():
 
 
 @pytest.mark.parametrize("contexts", [[[0.3]], [[0.3], [0.3], [0.3]]])
-def test_contexts_that_do_not_vary_have_the_least_bandwidth(contexts):
+def test_constant_contexts_have_the_least_bandwidth(contexts):
     density = Density.of(np.array(contexts), floats(1))
     np.testing.assert_array_equal(density.bandwidth, LEAST_BANDWIDTH)
     assert abs(density.sample(64, stream()).mean() - 0.3) < 0.01
@@ -173,7 +173,7 @@ def test_atoms_of_numbers_are_a_sample():
     np.testing.assert_array_equal(C, density.sample(100, stream(8)))
 
 
-def test_what_is_spread_over_categories_has_the_spread_of_all_numbers():
+def test_mass_spread_over_categories_has_all_numbers_spread():
     """Ten contexts about 0.2 with one category, ten about 0.8 with another, none with the third."""
     names = cube(load=Float(0, 1), host=Categorical(["a", "b", "c"]))
     a, b, c = names.levels[1]

@@ -102,7 +102,7 @@ def test_its_weights_are_its_gradient(radius):
         assert_gradient(MmdBall(K, p, radius), u, step=1e-6, tolerance=1e-5)
 
 
-def test_it_falls_with_the_radius_from_the_mean_to_the_least():
+def test_the_worst_mean_falls_with_the_radius():
     K, p, u = problem(7, 30, 0.2)
     values = [MmdBall(K, p, radius).value(u[None, :])[0] for radius in (0.0, 0.01, 0.05, 0.2, 0.5, 1.0, 2.0)]
     assert values[0] == pytest.approx(p @ u)

@@ -66,7 +66,7 @@ def test_what_enters_as_what():
     assert len(history.contexts) == 22  # the law knows those of failed and pending trials too
 
 
-def test_a_pending_trial_narrows_the_bound_and_leaves_the_mean():
+def test_pending_trials_narrow_bounds_and_leave_means():
     history, at = of_newsvendor(15), np.array([[0.35, 0.2], [0.35, 0.1], [0.9, 0.9]])
     before = joint_of(history).gp.posterior(at)
     history.trial([0.35])

@@ -20,7 +20,7 @@ def test_a_cover_is_even():
     assert cover(floats(1), 100, stream()).shape == (100, 1)
 
 
-def test_a_cover_of_few_contexts_is_all_of_them():
+def test_a_cover_of_few_contexts_is_complete():
     cube = Space({"hour": Integer(0, 3), "host": Categorical(["a", "b"])}).cube
     assert len(cover(cube, 1024, stream())) == 8
     assert len(cover(cube, 5, stream())) <= 5
@@ -80,7 +80,7 @@ def test_histogram():
     np.testing.assert_array_equal(histogram(np.empty((0, 2)), points, cube), 0.25)
 
 
-def test_in_a_histogram_no_number_is_as_far_as_another_category():
+def test_histograms_keep_categories_farther_than_numbers():
     cube = Space({"load": Float(0, 1), "host": Categorical(["a", "b"])}).cube
     a, b = cube.levels[1]
     points = np.array([[0.9, b], [0.0, a]])

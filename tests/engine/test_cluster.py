@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 import raybo
-from raybo.record.events import Kind, State
+from raybo.record.events import Kind
+from raybo.record.states import State
 from tests.engine import hosts
 from tests.journals import finished, pending
 from tests.renewed import Renewed

@@ -18,9 +18,11 @@ from raybo.engine.study.event_log import EventLog
 from raybo.engine.study.timings import Timings
 from raybo.journal import read
 from raybo.record.description import Description
-from raybo.record.events import Begun, Failed, Kind, Origin, Reported, Retried, State, Stopped, Told
+from raybo.record.events import Begun, Failed, Kind, Reported, Retried, Stopped, Told
 from raybo.record.goals import Goals
 from raybo.record.history import History
+from raybo.record.origin import Origin
+from raybo.record.states import State
 from raybo.study.study import load
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import raybo
-from raybo.record.events import State
+from raybo.record.states import State
 from raybo.study.replay import replay
 
 pytestmark = [pytest.mark.slow, pytest.mark.ray]

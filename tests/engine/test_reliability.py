@@ -23,8 +23,9 @@ from raybo import journal
 from raybo.common.errors import JournalError
 from raybo.journal import Journal
 from raybo.record.description import Description
-from raybo.record.events import Planned, State
+from raybo.record.events import Planned
 from raybo.record.goals import Goals
+from raybo.record.states import State
 
 SPACE = {"x": raybo.Float(0, 1)}
 

@@ -13,7 +13,8 @@ import pytest
 
 import raybo
 from raybo.common.errors import ObjectiveError
-from raybo.record.events import Kind, State
+from raybo.record.events import Kind
+from raybo.record.states import State
 from raybo.study.replay import replay, replay_verdicts
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_session")]

@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 import raybo
-from raybo.record.events import Kind, State
+from raybo.record.events import Kind
+from raybo.record.states import State
 from tests.engine import hosts
 from tests.journals import finished
 

@@ -20,7 +20,8 @@ from raybo.common.errors import JournalInUse, MethodError, ObjectiveError, RayEr
 from raybo.engine import driver
 from raybo.engine.study.timings import DEEPEST
 from raybo.journal import Journal, read
-from raybo.record.events import Kind, State, Told
+from raybo.record.events import Kind, Told
+from raybo.record.states import State
 from raybo.searcher import Searcher
 from raybo.study.replay import replay
 from tests.conftest import CPUS

@@ -1,4 +1,4 @@
-"""A comparison from the command line on a real Ray, continued and extended; the papers' experiments as data."""
+"""A comparison runs from the command line on a real Ray, and is continued and extended."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def raybo_command(directory: Path, *arguments: str) -> subprocess.CompletedProce
 
 @pytest.mark.slow
 @pytest.mark.ray
-def test_compare_ends_with_a_table_a_picture_and_verdicts_and_continues(tmp_path):
+def test_compare_writes_its_results_and_continues(tmp_path):
     Path(tmp_path, "job.py").write_text(JOB)
     options = [
         "compare",
@@ -60,15 +60,15 @@ def test_compare_ends_with_a_table_a_picture_and_verdicts_and_continues(tmp_path
 
 def test_a_wrong_method_is_refused_at_once(tmp_path):
     Path(tmp_path, "job.py").write_text(JOB)
-    found = raybo_command(tmp_path, "compare", "job.py", "--methods", "random,gp-ucbb")
-    assert found.returncode == 2
-    assert found.stderr.strip() == "Error: there is no method 'gp-ucbb'; did you mean 'gp-ucb'?"
+    ended = raybo_command(tmp_path, "compare", "job.py", "--methods", "random,gp-ucbb")
+    assert ended.returncode == 2
+    assert ended.stderr.strip() == "Error: there is no method 'gp-ucbb'; did you mean 'gp-ucb'?"
 
 
 def test_spaces_between_methods_are_none_of_their_names(tmp_path):
     Path(tmp_path, "job.py").write_text(JOB)
-    found = raybo_command(tmp_path, "compare", "job.py", "--methods", "random, random", "--here")
-    assert found.stderr.strip() == "Error: compare: method 'random' is named twice; each needs a name of its own"
+    ended = raybo_command(tmp_path, "compare", "job.py", "--methods", "random, random", "--here")
+    assert ended.stderr.strip() == "Error: compare: method 'random' is named twice; each needs a name of its own"
 
 
 def test_outside_a_clone_there_is_nothing_to_reproduce(tmp_path):
@@ -77,15 +77,15 @@ def test_outside_a_clone_there_is_nothing_to_reproduce(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("1 / 0", "mine.py: does not import: ZeroDivisionError: division by zero"),
         ("EXPERIMENTS = 3", "mine.py: EXPERIMENTS must be a list of experiments and figures, got 3"),
         ("EXPERIMENTS = ['fig1']", "mine.py: EXPERIMENTS must hold Experiment and Figure, got 'fig1'"),
     ],
 )
-def test_a_file_of_experiments_that_holds_none_is_named(text, told, tmp_path):
+def test_a_file_without_experiments_is_named(text, message, tmp_path):
     (tmp_path / "trials" / "papers").mkdir(parents=True)
     (tmp_path / "trials" / "papers" / "mine.py").write_text(text)
-    with pytest.raises(ObjectiveError, match=re.escape(told)):
+    with pytest.raises(ObjectiveError, match=re.escape(message)):
         find_experiments(tmp_path)

@@ -1,6 +1,6 @@
-"""What the pages of the families say of the evidence: every number in it is read from the results of the runs.
+"""The families' pages state only evidence that the runs support: each number is computed from the results.
 
-A sentence that fails here is to be replaced by the one that is told, or by another where the verdict has changed.
+A sentence that fails here is to be replaced by the printed one, or by another if the verdict has changed.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class Results:
 
     def ratio(self, better, worse, kind="processor_seconds"):
         """The least and the greatest of them."""
-        found = self.ratios(better, worse, kind)
-        return f"{min(found):.1f} to {max(found):.1f}"
+        ratios = self.ratios(better, worse, kind)
+        return f"{min(ratios):.1f} to {max(ratios):.1f}"
 
-    def found(self, problem, method):
-        """How many runs found the optimum."""
+    def hits(self, problem, method):
+        """Return how many runs found the optimum."""
         missed = self.numbers(problem, method, "missed")
         return f"{int((1 - missed).sum())} of {len(missed)}"
 
@@ -86,7 +86,7 @@ class Results:
 
 
 def problem_of(name, problem):
-    return next(found for found in FOUND[name].problems if found.name == problem)
+    return next(declared for declared in FOUND[name].problems if declared.name == problem)
 
 
 def variance(problem):
@@ -101,8 +101,8 @@ def unknown_hyperparameters():
     read = Results("uhe-h1")
     rivals = ["MAP", "MCMC", "A-GP-UCB", "A-GP-UCB, growing norm", "WdF-kappa", "Portfolio", "Random"]
     words = {rival: top.words("UHE-BO", rival) for rival in rivals}
-    assert all(found["h1"] == "holds" for found in words.values())
-    decided = {rival: found["Deceptive"] for rival, found in words.items() if found["Deceptive"] != "undecided"}
+    assert all(verdicts["h1"] == "holds" for verdicts in words.values())
+    decided = {rival: word for rival, verdicts in words.items() if (word := verdicts["Deceptive"]) != "undecided"}
     assert decided == {"Random": "holds"}
     assert {verdict.repeats for verdict in top.verdicts} == {top.runs}
     means = [top.mean("Deceptive", name) for name in ("UHE-BO", "MAP", "Random")]
@@ -148,9 +148,9 @@ def unknown_hyperparameters():
     jobs = list(dict.fromkeys(row.problem for row in tuned.rows))
     names = [name for name in dict.fromkeys(row.method for row in tuned.rows) if name != "Random"]
     ends = [[np.median(tuned.numbers(job, name, "final_value")) for name in names] for job in jobs]
-    apart = max(max(found) - min(found) for found in ends)
+    apart = max(max(of_job) - min(of_job) for of_job in ends)
     chance = [np.median(tuned.numbers(job, "Random", "final_value")) for job in jobs]
-    assert all(low < min(found) for low, found in zip(chance, ends, strict=True))
+    assert all(low < min(of_job) for low, of_job in zip(chance, ends, strict=True))
     yield (
         f"On four classifiers (figure 2, bottom; {tuned.runs} runs, too few for its {len(tuned.verdicts)} claims) the "
         f"median accuracies of all methods except `random` end within {apart:.4f} of each other on each, and `random` "
@@ -240,16 +240,16 @@ def unknown_hyperparameters():
     assert {forms.words(form, "MAP")["Trap"] for form in FORMS} == {"undecided"}
     yield (
         f"Its two other forms pay for their random points: `dosed` ends above `map` on Rosenbrock, `divided` on Branin "
-        f"too. `divided` finds the trap's peak in {forms.found('Trap', 'divided')} runs, `uhe` in "
-        f"{forms.found('Trap', 'UHE-BO')}, and `map` in {forms.found('Trap', 'MAP')}."
+        f"too. `divided` finds the trap's peak in {forms.hits('Trap', 'divided')} runs, `uhe` in "
+        f"{forms.hits('Trap', 'UHE-BO')}, and `map` in {forms.hits('Trap', 'MAP')}."
     )
     assert {verdict.word for verdict in trap.verdicts} == {"holds"}
     rivals = "EI, slice sampling", "EI, maximum likelihood", "ei, slice sampling", "Random"
     assert [verdict.claim.worse for verdict in trap.verdicts] == [*rivals]
-    slice_sampling, likely, ours, chance = (trap.found("Trap", rival) for rival in rivals)
+    slice_sampling, likely, ours, chance = (trap.hits("Trap", rival) for rival in rivals)
     yield (
         "On its own paper's example, a narrow peak beside a hill in one dimension, `wang-defreitas` found the peak in "
-        f"{trap.found('Trap', 'Algorithm 1')} runs, more often than expected improvement with the same model "
+        f"{trap.hits('Trap', 'Algorithm 1')} runs, more often than expected improvement with the same model "
         f"({slice_sampling} with slice sampling, {likely} with maximum likelihood), `ei` with slice sampling ({ours}) "
         f"and `random` ({chance})."
     )
@@ -259,9 +259,11 @@ def contexts():
     figure = Results("context-fig1")
     ours, rivals = ("SBO-KDE", "DRBO-KDE"), ("GP-UCB", "StableOpt")
     below = {(one, rival): figure.words(one, rival, "cumulative_regret") for one in ours for rival in rivals}
-    words = [word for found in below.values() for word in found.values()]
+    words = [word for verdicts in below.values() for word in verdicts.values()]
     assert {*words} == {"holds", "undecided"}
-    everywhere = [p for p in below["SBO-KDE", "GP-UCB"] if all(found.get(p) == "holds" for found in below.values())]
+    everywhere = [
+        p for p in below["SBO-KDE", "GP-UCB"] if all(words_of.get(p) == "holds" for words_of in below.values())
+    ]
     judged = {row.seed for row in figure.rows if row.method in ours + rivals}
     (length,) = {problem.trials for problem in FOUND["context-fig1"].problems}
     yield (
@@ -271,8 +273,8 @@ def contexts():
         "are undecided."
     )
     costly = {"MinimaxApprox", "DRBO-MMD"}
-    found = [v for v in figure.verdicts if costly & {v.claim.better, v.claim.worse}]
-    assert {(v.word, v.repeats) for v in found} == {("not judged", FEWEST)}
+    verdicts = [v for v in figure.verdicts if costly & {v.claim.better, v.claim.worse}]
+    assert {(v.word, v.repeats) for v in verdicts} == {("not judged", FEWEST)}
     yield (
         "`drbo-mmd` and `drbo-mmd-minimax`, the most expensive, have six runs there: too few for so many claims, so "
         "these are not judged."
@@ -468,10 +470,10 @@ def many_dimensions():
         "GIBO, and is faster than GIBO and MPD), and none on the other two."
     )
     ends = last(cartpole)
-    full = {name: int((found == 500.0).sum()) for name, found in ends.items()}
+    full = {name: int((returns == 500.0).sum()) for name, returns in ends.items()}
     ours = full.pop("LA-MinUCB")
     assert ours < min(full.values())
-    means = {name: found.mean() for name, found in ends.items()}
+    means = {name: returns.mean() for name, returns in ends.items()}
     mean = means.pop("LA-MinUCB")
     assert mean < min(means.values())
     yield (
@@ -483,7 +485,7 @@ def many_dimensions():
     )
     medians = {name: [np.median(last(folder)[name]) for folder in (swimmer, hopper)] for name in ends}
     ours = medians["LA-MinUCB"]
-    assert all(ours[k] >= found[k] for found in medians.values() for k in range(2))
+    assert all(ours[k] >= theirs[k] for theirs in medians.values() for k in range(2))
     lowest = [min(medians, key=lambda name, k=k: medians[name][k]) for k in range(2)]
     assert lowest == ["GIBO", "MPD as released"]
     full = [problem.trials for problem in FOUND["local-fig3"].problems]
@@ -499,7 +501,7 @@ def many_dimensions():
     near, anywhere = (
         "{:.1f}, {:.1f} and {:.1f}".format(*medians[name]) for name in ("LA-MinUCB", "LA-MinUCB, anywhere")
     )
-    best = [max(found[k] for name, found in medians.items() if not name.startswith("LA-MinUCB")) for k in range(3)]
+    best = [max(theirs[k] for name, theirs in medians.items() if not name.startswith("LA-MinUCB")) for k in range(3)]
     assert all(medians["LA-MinUCB"][k] > best[k] for k in range(3))
     gibo, small = medians["GIBO"], medians["MinUCB"]
     assert all(medians["LA-MinUCB, anywhere"][k] < min(gibo[k], small[k]) for k in range(2))
@@ -541,7 +543,7 @@ def many_dimensions():
         for entry in plan.entries
     }
     assert set(batches.pop("LA-MinUCB").values()) == set(batches.pop("LA-MinUCB, anywhere").values()) == {4}
-    assert all([*found.values()] == [25, 50, 100] for found in batches.values())
+    assert all([*sizes.values()] == [25, 50, 100] for sizes in batches.values())
     of_tasks = [
         {entry.options_for(problem(folder))["batch"] for entry in FOUND[folder.name].entries}
         for folder in (cartpole, swimmer, hopper)
@@ -601,7 +603,7 @@ PAGES = {
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_what_a_page_says_of_the_evidence_is_what_the_runs_show(page):
+def test_claims_of_evidence_match_the_runs(page):
     text = " ".join((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8").split())
     missing = [sentence for sentence in PAGES[page]() if sentence not in text]
     assert not missing, "\n".join(missing)
@@ -612,8 +614,8 @@ def test_no_number_stands_there_besides(page):
     """A number of the evidence is in one of those sentences, or in a bullet that names the command that makes it."""
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     part = re.search(r"## What the evidence says\n(.*?)(?:\n!\[|\n## |\Z)", text, re.DOTALL).group(1)
-    said = " ".join(PAGES[page]())
+    sentences = " ".join(PAGES[page]())
     for bullet in re.split(r"\n(?=- )|\n\n(?!\|)", part):
         if "python -m benchmarks" not in bullet:
             for number in re.findall(r"(?<![\w-])\d[\d.,e-]*", bullet):
-                assert number.rstrip(".,") in said, f"{number} in: {bullet}"
+                assert number.rstrip(".,") in sentences, f"{number} in: {bullet}"

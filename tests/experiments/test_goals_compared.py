@@ -1,4 +1,4 @@
-"""Methods compared on several metrics, by the hypervolume of the front, and on constraints, by what is feasible."""
+"""Methods are compared on several metrics by hypervolume, and under constraints by their feasible trials."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def test_several_metrics_are_compared_by_hypervolume(tmp_path):
     assert read_rows(tmp_path / "out") == rows
     text = Path(tmp_path, "out", "README.md").read_text()
     assert "| problem | method | runs | hypervolume |" in text
-    assert table(plan, rows)[0][:4] == ["problem", "method", "runs", "hypervolume"]  # of the plan as it was given
+    assert table(plan, rows)[0][:4] == ["problem", "method", "runs", "hypervolume"]  # of the plan, unchanged
     assert "its reference point is the worst value of each metric" in text
 
 
-def test_with_constraints_what_breaks_one_counts_as_the_worst_value_seen(tmp_path):
+def test_infeasible_trials_count_as_the_worst_value_seen(tmp_path):
     plan, (rows, _) = compared(tmp_path, "one")
     for run in runs(plan, tmp_path / "out"):
         study = raybo.load(run.path)
@@ -80,7 +80,7 @@ def test_with_constraints_what_breaks_one_counts_as_the_worst_value_seen(tmp_pat
         assert row.numbers["final_value"] == study.best.value
 
 
-def test_a_run_without_a_feasible_trial_counts_as_the_worst_value_of_all_runs(tmp_path):
+def test_an_infeasible_run_counts_as_the_overall_worst(tmp_path):
     """Not as the worst that it has itself seen: what breaks a constraint is often the better for it."""
     plan, _ = compared(tmp_path, "one")
     problem, studies = plan.problems[0], {run: raybo.load(run.path) for run in runs(plan, tmp_path / "out")}
@@ -88,8 +88,8 @@ def test_a_run_without_a_feasible_trial_counts_as_the_worst_value_of_all_runs(tm
     best = min(trial.value for study in studies.values() for trial in study.trials if trial.feasible)
     assert optimum(problem, studies) == best
     hopeless, (none, verdicts) = compared(tmp_path / "none", "never")
-    kept = {run: raybo.load(run.path) for run in runs(hopeless, tmp_path / "none" / "out")}
-    run, study = next(iter(kept.items()))
+    infeasible = {run: raybo.load(run.path) for run in runs(hopeless, tmp_path / "none" / "out")}
+    run, study = next(iter(infeasible.items()))
     np.testing.assert_array_equal(values(study, floor=3.0), [3.0] * 6)
     shared = {**studies, replace(run, problem=problem): study}
     assert optimum(problem, shared) == best
@@ -98,7 +98,7 @@ def test_a_run_without_a_feasible_trial_counts_as_the_worst_value_of_all_runs(tm
     assert {verdict.word for verdict in verdicts} == {"not judged"}
 
 
-def test_what_does_not_go_with_several_metrics_is_said_before_the_first_run(tmp_path):
+def test_plans_unfit_for_several_metrics_are_refused_early(tmp_path):
     with pytest.raises(ObjectiveError, match="several metrics have no one optimum; leave it out"):
         compared(tmp_path, "two", optimum=1.0)
     with pytest.raises(MethodError, match="turbo takes one metric and no constraints"):

@@ -1,4 +1,4 @@
-"""Held-out values: what is recommended and from when on, how it is evaluated and kept, and what is made of it."""
+"""Recommendations are evaluated apart from the runs, stored beside them, and become curves and measures."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def job(config, *, shift=3.0, seed=0):
 """
 
 
-def study(path: Path, outcomes, centres=None, mode="max", values=None, last=None) -> Study:
-    """A study of these outcomes (None failed) whose trials carry these centres (None for no tag), and what was kept."""
+def study_of(path: Path, outcomes, centres=None, mode="max", values=None, last=None) -> Study:
+    """Return a study of these outcomes (None failed), with centres (None for no tag) and held-out values."""
     events = []
     for number, value in enumerate(outcomes):
         centre = centres[number] if centres else None
@@ -56,9 +56,9 @@ def study(path: Path, outcomes, centres=None, mode="max", values=None, last=None
     made = Study(Description("job", Goals(("v",), (mode,)), SPACE, method, 0), events, path)
     if values is not None:
         trials = [number for number, _ in recommendations(made)]
-        kept = {"plan": {}, "trials": trials, "values": values, "last": values[-1] if last is None else last}
+        held_out = {"plan": {}, "trials": trials, "values": values, "last": values[-1] if last is None else last}
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.with_suffix(".held-out.json").write_text(json.dumps(kept))
+        path.with_suffix(".held-out.json").write_text(json.dumps(held_out))
     return made
 
 
@@ -66,40 +66,42 @@ def study(path: Path, outcomes, centres=None, mode="max", values=None, last=None
 
 
 def test_a_centre_is_recommended_from_its_trial_on(tmp_path):
-    found = study(tmp_path / "a.db", [1.0, 9.0, 2.0, 3.0], centres=[5.0, None, None, 7.0])
-    assert recommendations(found) == [(0, {"x": 5.0}), (3, {"x": 7.0})]
+    study = study_of(tmp_path / "a.db", [1.0, 9.0, 2.0, 3.0], centres=[5.0, None, None, 7.0])
+    assert recommendations(study) == [(0, {"x": 5.0}), (3, {"x": 7.0})]
 
 
 @pytest.mark.parametrize(("mode", "numbers"), [("max", [1, 3]), ("min", [1, 2])])
-def test_without_a_centre_the_best_trial_so_far_is(tmp_path, mode, numbers):
-    found = study(tmp_path / "a.db", [None, 4.0, 2.0, 5.0, 5.0], mode=mode)
-    assert recommendations(found) == [(number, {"x": float(number)}) for number in numbers]
+def test_best_trial_is_recommended_without_a_centre(tmp_path, mode, numbers):
+    study = study_of(tmp_path / "a.db", [None, 4.0, 2.0, 5.0, 5.0], mode=mode)
+    assert recommendations(study) == [(number, {"x": float(number)}) for number in numbers]
 
 
 # ---- curves and measures
 
 
 def test_curves_stand_until_the_next_recommendation(tmp_path):
-    found = study(tmp_path / "a.db", [1.0] * 5, centres=[1.0, None, 2.0, None, 3.0], values=[4.0, 9.0, 6.0], last=5.0)
-    np.testing.assert_array_equal(curve("held_out", found, PROBLEM, 0.0), [4, 4, 9, 9, 6])
-    np.testing.assert_array_equal(curve("best_held_out", found, PROBLEM, 0.0), [4, 4, 9, 9, 9])
-    wanted = {"early_held_out": 4.0, "mean_held_out": 7.0, "best_held_out": 9.0, "final_held_out": 5.0}
-    assert {kind: measure(kind, found, PROBLEM, 0.0) for kind in wanted} == wanted
+    study = study_of(
+        tmp_path / "a.db", [1.0] * 5, centres=[1.0, None, 2.0, None, 3.0], values=[4.0, 9.0, 6.0], last=5.0
+    )
+    np.testing.assert_array_equal(curve("held_out", study, PROBLEM, 0.0), [4, 4, 9, 9, 6])
+    np.testing.assert_array_equal(curve("best_held_out", study, PROBLEM, 0.0), [4, 4, 9, 9, 9])
+    expected = {"early_held_out": 4.0, "mean_held_out": 7.0, "best_held_out": 9.0, "final_held_out": 5.0}
+    assert {kind: measure(kind, study, PROBLEM, 0.0) for kind in expected} == expected
 
 
-def test_where_less_is_better_the_best_is_the_least(tmp_path):
-    found = study(tmp_path / "a.db", [1.0] * 3, centres=[1.0, 2.0, 3.0], values=[4.0, 9.0, 2.0], mode="min")
-    np.testing.assert_array_equal(curve("best_held_out", found, PROBLEM, 0.0), [4, 4, 2])
+def test_best_held_out_is_the_least_when_minimising(tmp_path):
+    study = study_of(tmp_path / "a.db", [1.0] * 3, centres=[1.0, 2.0, 3.0], values=[4.0, 9.0, 2.0], mode="min")
+    np.testing.assert_array_equal(curve("best_held_out", study, PROBLEM, 0.0), [4, 4, 2])
 
 
 def test_a_failed_evaluation_counts_as_the_worst(tmp_path):
-    found = study(tmp_path / "a.db", [None, 1.0, 2.0, 3.0], values=[4.0, None, 7.0])
-    np.testing.assert_array_equal(held_out_curve(found), [4, 4, 4, 7])  # before the first one too
+    study = study_of(tmp_path / "a.db", [None, 1.0, 2.0, 3.0], values=[4.0, None, 7.0])
+    np.testing.assert_array_equal(held_out_curve(study), [4, 4, 4, 7])  # before the first one too
 
 
 def test_nothing_kept_is_told(tmp_path):
     with pytest.raises(raybo.JournalError, match=r"a\.held-out\.json: its held-out values cannot be read"):
-        read(study(tmp_path / "a.db", [1.0]))
+        read(study_of(tmp_path / "a.db", [1.0]))
 
 
 @pytest.mark.parametrize("mode", ["max", "min"])
@@ -110,7 +112,7 @@ def test_claims_and_pages_are_of_held_out_values(tmp_path, mode):
     good = {"a": 9.0, "b": 5.0} if mode == "max" else {"a": 5.0, "b": 9.0}
     noisy = {"a": 1.0, "b": 1000.0}  # what trials returned tells nothing
     studies = {
-        run: study(
+        run: study_of(
             run.path,
             [noisy[run.entry.name]] * 5,
             centres=[1.0] + [None] * 4,
@@ -140,33 +142,33 @@ def test_problems_are_held_out_all_or_none():
 # ---- for real
 
 
-def test_a_job_that_reports_as_it_goes_returns_the_other_metric_at_its_end_only(tmp_path):
+def test_held_out_metric_may_come_last(tmp_path):
     """As trials/linear_policy.py does, whose reports hold the score, and not the return that figures show."""
     job = JOB.replace('    with open("calls", "a") as file:\n        file.write(f"{seed} ")\n', "")
     job = job.replace("    return {", '    raybo.report({"v": config["x"] + shift}, step=1)\n    return {')
     (tmp_path / "job.py").write_text(job)
     problem = dataclasses.replace(PROBLEM, seeded="seed")
     plan = Experiment("e", "t", [problem], [Entry("random", "random")], 1, curve="best_held_out")
-    ((_, found),) = run_all(plan, tmp_path, tmp_path, 0).items()
-    xs = [config["x"] for _, config in recommendations(found)]
-    assert read(found).values == [10 * x for x in xs]
-    assert read(found).last == 10 * xs[-1] + 100
+    ((_, study),) = run_all(plan, tmp_path, tmp_path, 0).items()
+    xs = [config["x"] for _, config in recommendations(study)]
+    assert read(study).values == [10 * x for x in xs]
+    assert read(study).last == 10 * xs[-1] + 100
 
 
 @pytest.mark.ray
-def test_recommendations_are_evaluated_once_and_again_where_the_plan_changes(tmp_path, ray_session, monkeypatch):
+def test_recommendations_are_evaluated_once_per_plan(tmp_path, ray_session, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("job.py").write_text(JOB.replace('"calls"', repr(str(tmp_path / "calls"))))
     problem = dataclasses.replace(PROBLEM, trials=6, seeded="seed")
     plan = Experiment("e", "t", [problem], [Entry("random", "random")], 2, curve="best_held_out")
     studies = run_all(plan, tmp_path, tmp_path, 1)
-    for run, found in studies.items():
-        kept = read(found)
-        truth = [10 * config["x"] for _, config in recommendations(found)]
-        assert kept.values == truth
-        assert kept.last == truth[-1] + 100
-        assert kept.trials[0] == min(t.number for t in found.trials if t.state is raybo.State.FINISHED)
-        assert found.description.settings["seed"] == run.seed
+    for run, study in studies.items():
+        held_out = read(study)
+        truth = [10 * config["x"] for _, config in recommendations(study)]
+        assert held_out.values == truth
+        assert held_out.last == truth[-1] + 100
+        assert held_out.trials[0] == min(t.number for t in study.trials if t.state is raybo.State.FINISHED)
+        assert study.description.settings["seed"] == run.seed
 
     calls = Path("calls").read_text()
     assert {*calls.split()} == {"0", "1"}

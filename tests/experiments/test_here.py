@@ -1,4 +1,4 @@
-"""Studies in this process: those of `raybo.tune` with one worker, resumable, and over when the time is."""
+"""Studies in this process match those of `raybo.tune` with one worker, resume, and end when time is over."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from raybo.experiments import Entry, Experiment, HeldOut, Problem, compare
 from raybo.experiments.here import tune_here
 from raybo.experiments.results import read_rows
 from raybo.job.loading import load_objective
-from raybo.record.events import Kind, State
+from raybo.record.events import Kind
+from raybo.record.states import State
 from raybo.study.replay import replay
 
 JOB = """
@@ -42,11 +43,13 @@ def run(job, path, trials=8, between=lambda: None, method="sbo-kde"):
 
 def untimed(study):
     """The events, without what no two runs share."""
-    kept = ("x", "values", "tags", "value", "c", "context", "metrics", "reason", "trials")
-    return [(event.kind, event.trial, {k: event.data[k] for k in kept if k in event.data}) for event in study.events]
+    compared = ("x", "values", "tags", "value", "c", "context", "metrics", "reason", "trials")
+    return [
+        (event.kind, event.trial, {k: event.data[k] for k in compared if k in event.data}) for event in study.events
+    ]
 
 
-def test_a_study_here_can_be_replayed_and_its_journal_is_whole(job, tmp_path):
+def test_an_in_process_study_replays_from_its_journal(job, tmp_path):
     study = run(job, tmp_path / "a.db")
     assert study.count(State.FINISHED, State.FAILED) == len(study.trials) == study.planned == 8
     assert [event.number for event in study.events] == list(range(1, len(study.events) + 1))
@@ -56,7 +59,7 @@ def test_a_study_here_can_be_replayed_and_its_journal_is_whole(job, tmp_path):
     assert not [again for again in replay(study) if again.differs]
 
 
-def test_interrupted_anywhere_it_goes_on_as_if_nothing_had_been(job, tmp_path):
+def test_an_interrupted_study_continues_with_the_same_trials(job, tmp_path):
     whole = run(job, tmp_path / "whole.db")
     for stop in (0, 3, 7):
         left = iter(range(stop))
@@ -81,7 +84,7 @@ def test_it_makes_the_trials_that_ray_makes(job, tmp_path):
     assert [(t.config, t.value) for t in here.trials] == [(t.config, t.value) for t in on_ray.trials]
 
 
-def test_what_draws_its_figure_is_missed_before_the_first_run(job, tmp_path, monkeypatch):
+def test_missing_matplotlib_is_reported_before_the_first_run(job, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     plan = Experiment("e", "title", [Problem("p", "job.py", 4)], [Entry("a", "random")], 1)
     with pytest.raises(MissingExtra, match="figures need matplotlib"):
@@ -89,7 +92,7 @@ def test_what_draws_its_figure_is_missed_before_the_first_run(job, tmp_path, mon
     assert not (tmp_path / "out").exists()
 
 
-def test_an_experiment_stops_when_its_time_is_over_and_goes_on(job, tmp_path):
+def test_an_experiment_out_of_time_stops_and_continues(job, tmp_path):
     """Results are of the runs that are complete, wherever they are in the order."""
     entries = [Entry("costly", "random", costly=True), Entry("a", "random"), Entry("b", "sobol")]
     plan = Experiment("e", "title", [Problem("p", "job.py", 4)], entries, 2)
@@ -116,7 +119,7 @@ def test_an_experiment_stops_when_its_time_is_over_and_goes_on(job, tmp_path):
     assert {verdict.word for verdict in verdicts} == {"not judged"}
 
 
-def test_what_is_complete_is_written_even_where_no_time_is_left(job, tmp_path):
+def test_complete_runs_are_written_without_time_left(job, tmp_path):
     """With what was evaluated apart from the runs, which is not evaluated again."""
     problem = Problem("p", "job.py", 4, held_out=HeldOut({"shift": 1.0}))
     plan = Experiment("e", "title", [problem], [Entry("a", "random")], 2)
@@ -125,7 +128,7 @@ def test_what_is_complete_is_written_even_where_no_time_is_left(job, tmp_path):
     assert compare(plan, tmp_path / "out", root=tmp_path, here=True, until=0.0)[0] == rows
 
 
-def test_complete_runs_of_something_else_are_not_shown_as_this(job, tmp_path):
+def test_complete_runs_of_another_experiment_are_refused(job, tmp_path):
     """They used to be: only runs that were continued were compared with what is run now."""
     out = tmp_path / "out"
 

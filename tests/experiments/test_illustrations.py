@@ -1,4 +1,4 @@
-"""What the pages of figures without runs say, against what lies beside them."""
+"""Pages of figures without runs agree with the files beside them."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ def cells(name, beginning):
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith(f"| {beginning}")]
 
 
-def test_no_value_of_the_trap_is_above_its_maximum():
+def test_trap_values_stay_below_the_maximum():
     best = [float(row[2]) for method in ("EI, slice", "Algorithm 1") for row in cells("wang-defreitas-fig1", method)]
     assert len(best) == 6
     assert max(best) <= 4.0
 
 
-def test_estimates_after_a_search_are_worse_and_the_posterior_is_honest():
+def test_lengthscale_page_matches_its_estimates():
     with (RESULTS / "uhe-fig1" / "estimates.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    found = {}
+    estimates = {}
     for row in rows:
-        found.setdefault(row["results"], []).append([float(row[name]) for name in ("most likely", "5 %", "95 %")])
+        estimates.setdefault(row["results"], []).append([float(row[name]) for name in ("most likely", "5 %", "95 %")])
     off, wide = [], []
-    for name, numbers in found.items():
+    for name, numbers in estimates.items():
         likely, low, high = np.log(np.array(numbers) / 0.1).T
         covered = int(((low <= 0) & (high >= 0)).sum())
         assert covered >= 85  # of 100, of which 90 are due
@@ -44,14 +44,14 @@ def test_estimates_after_a_search_are_worse_and_the_posterior_is_honest():
     assert wide[0] > wide[1]
 
 
-def test_the_verdicts_of_table_2_are_those_of_its_errors():
+def test_table_2_verdicts_follow_from_its_errors():
     table = runpy.run_path(str(ROOT / "trials" / "papers" / "unknown_context_table2.py"))
     errors = {law: {} for law in table["PUBLISHED"]}
     with (RESULTS / "context-table2" / "errors.csv").open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             errors[row["law"]].setdefault((int(row["contexts"]), False), []).append(float(row["whole line"]))
-    errors = {law: {key: np.array(values) for key, values in found.items()} for law, found in errors.items()}
+    errors = {law: {key: np.array(values) for key, values in by_key.items()} for law, by_key in errors.items()}
     assert table["claims"](errors) == cells("context-table2", "the error ")
-    level = {law: dict.fromkeys(found, errors["normal"][10, False]) for law, found in errors.items()}
+    level = {law: dict.fromkeys(by_key, errors["normal"][10, False]) for law, by_key in errors.items()}
     words = [row[-1] for row in table["claims"](level)]  # no error falls, and none is larger
     assert words == ["**undecided**"] * 6 + ["**does not hold**"] * 4

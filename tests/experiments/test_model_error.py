@@ -1,4 +1,4 @@
-"""The surrogate's error on a grid: against the posterior by hand, and kept beside the journal."""
+"""The surrogate's error on a grid matches a posterior computed by hand, and is stored beside the journal."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def by_hand(xs, theta):
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 6])
-def test_the_grid_is_regular_and_about_as_large_as_asked_for(d):
+def test_grid_is_regular_and_of_bounded_size(d):
     grid = grid_of(d)
     assert grid.shape[1] == d
     assert 700 <= len(grid) <= 2_600
     np.testing.assert_allclose(grid.mean(axis=0), 0.5)
 
 
-def test_a_trials_error_is_that_of_the_model_that_proposes_the_next():
+def test_model_error_uses_the_hyperparameters_then_current():
     xs = (0.2, 0.9, 0.4, 0.6, 0.5)
     long = np.log([0.5, 1.0, 1e-4]).tolist()
     errors = model_errors(study_of([{}, {}, {"theta": THETA}, {}, {"theta": long}]), bowl)

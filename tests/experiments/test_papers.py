@@ -1,4 +1,4 @@
-"""The papers' experiments as data, and the results that are kept of them: what they declare is what is run and said."""
+"""The papers' experiments are data that can be run, and their pages agree with the runs that are stored."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from trials.synthetic import PROBLEMS
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "reproduction"
 _, FOUND = find_experiments(ROOT)
-EXPERIMENTS = {name: found for name, found in FOUND.items() if isinstance(found, Experiment)}
+EXPERIMENTS = {name: experiment for name, experiment in FOUND.items() if isinstance(experiment, Experiment)}
 KEPT = [name for name in EXPERIMENTS if (RESULTS / name).is_dir()]
 
 
-def test_every_experiment_names_a_real_objective_method_and_options():
+def test_every_experiment_can_be_constructed():
     assert {"inexact-fig1", "inexact-fig3", "inexact-fig4", "inexact-fig6", "local-fig2", "local-fig3"} <= set(FOUND)
     for experiment in EXPERIMENTS.values():
         for problem in experiment.problems:
@@ -44,7 +44,7 @@ def test_every_experiment_names_a_real_objective_method_and_options():
                 methods.make(entry.method, **entry.options_for(problem))
 
 
-def test_optima_and_raw_units_are_those_of_the_functions():
+def test_optima_and_raw_units_match_the_functions():
     checked = 0
     for experiment in EXPERIMENTS.values():
         for problem in experiment.problems:
@@ -67,7 +67,7 @@ def test_optima_and_raw_units_are_those_of_the_functions():
     assert checked >= 48
 
 
-def test_what_a_noisy_problem_is_judged_by_has_no_noise():
+def test_noisy_problems_are_judged_by_noiseless_values():
     """Of noisy values the best is too good: regret would fall below zero."""
     checked = 0
     for experiment in EXPERIMENTS.values():
@@ -84,15 +84,15 @@ def test_what_a_noisy_problem_is_judged_by_has_no_noise():
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "trials" / "papers").glob("*.py")), ids=lambda path: path.stem)
-def test_a_preset_that_a_papers_file_names_is_that_of_all_its_runs_of_the_method(path):
+def test_each_paper_uses_one_preset_per_method(path):
     """A figure without the preset that its neighbours have is another model's, under the same name."""
-    found: dict[str, set[object]] = {}
+    presets_of: dict[str, set[object]] = {}
     names = [name for name, experiment in EXPERIMENTS.items() if _file(name) == path]
     for experiment in (EXPERIMENTS[name] for name in names):
         for problem in experiment.problems:
             for entry in experiment.entries:
-                found.setdefault(entry.method, set()).add(entry.options_for(problem).get("preset"))
-    assert all(len(presets) == 1 for presets in found.values()), found
+                presets_of.setdefault(entry.method, set()).add(entry.options_for(problem).get("preset"))
+    assert all(len(presets) == 1 for presets in presets_of.values()), presets_of
 
 
 class Built(Exception):
@@ -114,7 +114,7 @@ def declared_model(experiment, problem, entry):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_the_model_that_is_declared_is_the_one_of_the_runs_journals(name, tmp_path, monkeypatch):
+def test_declared_models_are_those_in_the_journals(name, tmp_path, monkeypatch):
     """Each method after its design, made again from the journal of a run, about to fit its first model."""
     experiment = EXPERIMENTS[name]
     problem = experiment.problems[-1]
@@ -130,8 +130,8 @@ def test_the_model_that_is_declared_is_the_one_of_the_runs_journals(name, tmp_pa
 
     cheap = replace(objective, function=chance)
     for run in runs(replace(experiment, problems=[problem], repeats=1, claims=[]), tmp_path):
-        wanted = declared_model(experiment, problem, run.entry)
-        if wanted is None:
+        declared = declared_model(experiment, problem, run.entry)
+        if declared is None:
             continue
         options = run.entry.options_for(problem)
         run.path.parent.mkdir(parents=True, exist_ok=True)
@@ -146,8 +146,8 @@ def test_the_model_that_is_declared_is_the_one_of_the_runs_journals(name, tmp_pa
             between=lambda: None,
         )
         journal = raybo.load(run.path)
-        kept = (journal.description.method, dict(journal.description.options))
-        assert kept == (run.entry.method, json.loads(json.dumps(options)))
+        described = (journal.description.method, dict(journal.description.options))
+        assert described == (run.entry.method, json.loads(json.dumps(options)))
         searcher = Searcher.of(journal.description)
         for event in journal.events:
             searcher.apply(event)
@@ -166,10 +166,10 @@ def test_the_model_that_is_declared_is_the_one_of_the_runs_journals(name, tmp_pa
                 except Built:
                     break
                 searcher.tell(trial, rng.random(), **({"context": {n: 0.5 for n in names}} if names else {}))
-        assert fitted[:1] == [wanted], f"{run.entry.name} on {problem.name}"
+        assert fitted[:1] == [declared], f"{run.entry.name} on {problem.name}"
 
 
-# ---- what is kept
+# ---- the stored results
 
 
 @pytest.mark.parametrize("name", KEPT)
@@ -207,20 +207,20 @@ def _starts(row):
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_where_claims_do_not_hold_it_is_said_why(name):
+def test_failed_claims_are_explained(name):
     """By the names of the problem and of both sides."""
     text = " ".join(read_reasons(RESULTS / name).split())
     lost = [v for v in judge(EXPERIMENTS[name], read_rows(RESULTS / name)) if v.word == "does not hold"]
-    wanted = {part for v in lost for part in (v.problem, v.claim.better, v.claim.worse)}
-    assert [part for part in sorted(wanted) if not re.search(rf"(?<![\w-]){re.escape(part)}(?![\w-])", text)] == []
+    names = {part for v in lost for part in (v.problem, v.claim.better, v.claim.worse)}
+    assert [part for part in sorted(names) if not re.search(rf"(?<![\w-]){re.escape(part)}(?![\w-])", text)] == []
     assert bool(text) == bool(lost)
 
 
-def test_the_page_of_all_claims_is_that_of_the_folders():
+def test_claims_page_matches_the_result_folders():
     assert (RESULTS / "claims.md").read_text() == summary(FOUND, RESULTS)
 
 
-def test_the_index_names_every_folder_with_the_command_that_made_it():
+def test_index_lists_each_folder_with_its_command():
     """And with as many repeats as there are runs."""
     text = (RESULTS / "README.md").read_text()
     for name in KEPT:
@@ -229,7 +229,7 @@ def test_the_index_names_every_folder_with_the_command_that_made_it():
         assert f"`raybo reproduce {name} --repeats {repeats}`" in line
 
 
-def test_the_index_names_what_has_no_folder_with_what_it_costs():
+def test_index_lists_missing_experiments_with_their_cost():
     text = (RESULTS / "README.md").read_text().split("## What is not here")[1]
     for name, experiment in EXPERIMENTS.items():
         rows = [line for line in text.splitlines() if f"`raybo reproduce {name}`" in line]
@@ -237,9 +237,9 @@ def test_the_index_names_what_has_no_folder_with_what_it_costs():
         assert all(line.endswith(f"| {experiment.hours:g} |") for line in rows), rows
 
 
-def test_every_folder_of_results_is_an_experiment_that_can_be_made_again():
+def test_every_results_folder_is_reproducible():
     assert {folder.name for folder in RESULTS.iterdir() if folder.is_dir()} <= set(FOUND)
-    assert all(isinstance(found, (Experiment, Figure)) for found in FOUND.values())
+    assert all(isinstance(experiment, (Experiment, Figure)) for experiment in FOUND.values())
 
 
 def _file(name):

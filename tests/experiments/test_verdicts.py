@@ -1,4 +1,4 @@
-"""Claims, curves and tables from studies made by hand."""
+"""Claims, curves and tables are computed correctly from studies made by hand."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SPACE = raybo.Space({"x": raybo.Float(0, 1)})
 SPENT = {"suggest_seconds": 9.0, "suggest_processor_seconds": 0.25}
 
 
-def study(outcomes, mode="max") -> Study:
+def study_of(outcomes, mode="max") -> Study:
     """A study whose trials ended with these values; None for a failed one."""
     events = []
     for number, value in enumerate(outcomes):
@@ -66,35 +66,35 @@ def experiment(results, *, mode="max", claims=(), problem=None, curve="best_valu
     entries = [Entry(name, "random") for name in results]
     repeats = len(next(iter(results.values())))
     plan = Experiment("e", "title", [problem], entries, repeats, claims, curve)
-    studies = {run: study(results[run.entry.name][run.seed], mode) for run in runs(plan, Path("out"))}
+    studies = {run: study_of(results[run.entry.name][run.seed], mode) for run in runs(plan, Path("out"))}
     return plan, studies
 
 
-def test_a_failed_trial_counts_as_the_worst_value_seen():
-    np.testing.assert_array_equal(values(study([3.0, None, 1.0])), [3.0, 1.0, 1.0])
-    np.testing.assert_array_equal(values(study([3.0, None, 1.0], "min")), [3.0, 3.0, 1.0])
+def test_failed_trials_count_as_the_worst_seen():
+    np.testing.assert_array_equal(values(study_of([3.0, None, 1.0])), [3.0, 1.0, 1.0])
+    np.testing.assert_array_equal(values(study_of([3.0, None, 1.0], "min")), [3.0, 3.0, 1.0])
 
 
 def test_a_stopped_trial_counts_for_nothing():
-    found = study([3.0, 1.0])
-    number = len(found.trials)
+    study = study_of([3.0, 1.0])
+    number = len(study.trials)
     asked = {"x": [0.5], "values": [0.5], "tags": {}, "seen": 0, **SPENT}
     stopped = [Asked.of(number, asked), Stopped(number, reason="Ctrl-C")]
-    found = Study(found.description, [*found.events, *stopped])
-    np.testing.assert_array_equal(values(found), [3.0, 1.0])
-    assert is_complete(found, 2)
-    assert not is_complete(found, 3)
+    study = Study(study.description, [*study.events, *stopped])
+    np.testing.assert_array_equal(values(study), [3.0, 1.0])
+    assert is_complete(study, 2)
+    assert not is_complete(study, 3)
 
 
 @pytest.mark.parametrize(("mode", "best"), [("max", [3.0, 3.0, 4.0]), ("min", [3.0, 1.0, 1.0])])
 def test_curves(mode, best):
-    problem, found = Problem("p", "job.py", 3, initial=1), study([3.0, 1.0, 4.0], mode)
+    problem, study = Problem("p", "job.py", 3, initial=1), study_of([3.0, 1.0, 4.0], mode)
     target = 5.0 if mode == "max" else 0.0
-    np.testing.assert_array_equal(curve("best_value", found, problem, target), best)
-    np.testing.assert_array_equal(curve("simple_regret", found, problem, target), np.abs(target - np.array(best)))
+    np.testing.assert_array_equal(curve("best_value", study, problem, target), best)
+    np.testing.assert_array_equal(curve("simple_regret", study, problem, target), np.abs(target - np.array(best)))
     regret = np.abs(target - np.array([1.0, 4.0]))
-    np.testing.assert_array_equal(curve("cumulative_regret", found, problem, target), np.cumsum(regret))
-    assert measure("processor_seconds", found, problem, target) == 0.75
+    np.testing.assert_array_equal(curve("cumulative_regret", study, problem, target), np.cumsum(regret))
+    assert measure("processor_seconds", study, problem, target) == 0.75
 
 
 @pytest.mark.parametrize("mode", ["max", "min"])
@@ -104,25 +104,25 @@ def test_another_metric_may_be_what_is_measured(mode):
     events = []
     for number, (value, expected) in enumerate([(1.0, 3.0), (9.0, 1.0), (None, None), (2.0, 2.0)]):
         asked = {"x": [0.5], "values": [0.5], "tags": {}, "seen": 0, **SPENT}
-        told = {"reason": ""} if value is None else {"value": sign * value, "metrics": {"expected": sign * expected}}
+        outcome = {"reason": ""} if value is None else {"value": sign * value, "metrics": {"expected": sign * expected}}
         events += [
             Asked.of(number, asked),
-            KINDS[Kind.FAILED if value is None else Kind.TOLD].of(number, told),
+            KINDS[Kind.FAILED if value is None else Kind.TOLD].of(number, outcome),
         ]
-    found = Study(Description("job", Goals(("v",), (mode,)), SPACE, "random", 0), events)
+    study = Study(Description("job", Goals(("v",), (mode,)), SPACE, "random", 0), events)
     problem = Problem("p", "job.py", 4, optimum=5.0 * sign, metric="expected")
-    np.testing.assert_array_equal(values(found, "expected"), sign * np.array([3.0, 1.0, 1.0, 2.0]))
-    np.testing.assert_array_equal(curve("cumulative_regret", found, problem, 5.0 * sign), [2.0, 6.0, 10.0, 13.0])
-    assert measure("final_regret", found, problem, 5.0 * sign) == 2.0
-    assert found.best.number == 1
-    assert measure("recommended_regret", found, problem, 5.0 * sign) == 4.0
+    np.testing.assert_array_equal(values(study, "expected"), sign * np.array([3.0, 1.0, 1.0, 2.0]))
+    np.testing.assert_array_equal(curve("cumulative_regret", study, problem, 5.0 * sign), [2.0, 6.0, 10.0, 13.0])
+    assert measure("final_regret", study, problem, 5.0 * sign) == 2.0
+    assert study.best.number == 1
+    assert measure("recommended_regret", study, problem, 5.0 * sign) == 4.0
     plan = Experiment("e", "title", [problem], [Entry("a", "random")], 1, curve="cumulative_regret")
-    heading, (row,) = table(plan, measured(plan, {Run(problem, plan.entries[0], 0, Path("a.db")): found}))
+    heading, (row,) = table(plan, measured(plan, {Run(problem, plan.entries[0], 0, Path("a.db")): study}))
     assert dict(zip(heading, row, strict=True))["regret of the recommendation"].startswith("4 ")
 
 
 @pytest.mark.parametrize(("mode", "best"), [("max", 9.0), ("min", 1.0)])
-def test_an_unknown_optimum_is_the_best_value_of_any_run(mode, best):
+def test_unknown_optimum_is_the_best_of_all_runs(mode, best):
     problem = Problem("p", "job.py", 2)
     plan, studies = experiment({"a": [[3.0, 9.0]], "b": [[1.0, 2.0]]}, mode=mode, problem=problem)
     assert optimum(plan.problems[0], studies) == best
@@ -160,14 +160,14 @@ def test_five_pairs_of_runs_judge_nothing():
         assert ("## Claims" in text) == (word == "holds")
 
 
-def test_the_page_of_all_claims_leaves_out_what_too_few_runs_say(tmp_path):
+def test_claims_page_omits_verdicts_of_few_runs(tmp_path):
     claims = [Claim("a is better", "final_value", "a", "b"), Claim("a is better than c", "final_value", "a", "c")]
     results = {"a": [[9.0]] * 6, "b": [[5.0]] * 6, "c": [[5.0]] * 6}
     plan, studies = experiment(results, claims=claims)
     rows = [row for row in measured(plan, studies) if row.method != "c" or row.seed < 5]
-    for name, kept in (("six", rows), ("five", [row for row in rows if row.seed < 5])):
+    for name, selected in (("six", rows), ("five", [row for row in rows if row.seed < 5])):
         (tmp_path / name).mkdir()
-        write_rows(kept, tmp_path / name)
+        write_rows(selected, tmp_path / name)
     text = summary({name: replace(plan, name=name, hours=0.3) for name in ("five", "six")}, tmp_path)
     assert "| a is better | p 4 [4, 4] |  |  |  |" in text
     assert "| a is better than c |  |  |  | p |" in text
@@ -178,18 +178,18 @@ def test_the_page_of_all_claims_leaves_out_what_too_few_runs_say(tmp_path):
 
 @given(st.lists(st.integers(0, 14), min_size=1, max_size=40))
 @example([6, 7, 7, 7])  # three with seven pairs each could be decided if the one with six were not
-def test_what_is_judged_could_be_decided_and_what_is_not_could_not(pairs):
+def test_only_decidable_claims_are_judged(pairs):
     """By Holm's method on the least p-values there are: those of runs that all say the same."""
     judged = decidable(pairs)
     least = np.array([2.0 ** (1 - n) for n in pairs])
-    kept = np.array(judged)
-    assert (holm(least[kept]) < LEVEL).all()
+    mask = np.array(judged)
+    assert (holm(least[mask]) < LEVEL).all()
     for n in {n for n, is_judged in zip(pairs, judged, strict=True) if not is_judged}:
-        among = kept | (np.array(pairs) == n)  # the smallest family that it could be in
+        among = mask | (np.array(pairs) == n)  # the smallest family that it could be in
         assert not (holm(least[among])[np.array(pairs)[among] == n] < LEVEL).any()
 
 
-def test_shares_are_compared_by_mcnemar_s_test_and_their_difference_has_an_interval():
+def test_mcnemar_p_values_and_intervals_are_calibrated():
     """Against all signs that the discordant pairs could have; the interval covers the truth as often as it says."""
     differences = np.array([1.0] * 9 + [-1.0] * 2 + [0.0] * 29)
     ups = np.array([sum(signs) for signs in itertools.product((0, 1), repeat=11)])
@@ -204,7 +204,7 @@ def test_shares_are_compared_by_mcnemar_s_test_and_their_difference_has_an_inter
     assert 0.93 < np.mean(covered) < 0.98
 
 
-def test_a_verdict_on_costs_stands_with_either_side_slower():
+def test_cost_verdicts_need_a_clear_difference():
     """Those of a run depend on what else the machine does; 1.3 times is not enough, 2 times is."""
     for cost, words in ((1.3, ["undecided", "undecided"]), (2.0, ["holds", "does not hold"])):
         claims = [Claim("", "processor_seconds", "a", "b"), Claim("", "processor_seconds", "b", "a")]
@@ -217,7 +217,7 @@ def test_a_verdict_on_costs_stands_with_either_side_slower():
         assert [verdict.word for verdict in judge(plan, rows)] == words
 
 
-def test_a_verdict_counts_only_the_seeds_that_both_sides_have():
+def test_verdicts_count_only_common_seeds():
     plan, studies = experiment({"a": [[9.0]] * 7, "b": [[5.0]] * 7}, claims=[Claim("", "final_value", "a", "b")])
     rows = [row for row in measured(plan, studies) if (row.method, row.seed) not in (("a", 3), ("b", 5))]
     (verdict,) = judge(plan, rows)
@@ -226,7 +226,7 @@ def test_a_verdict_counts_only_the_seeds_that_both_sides_have():
     assert (nothing.word, nothing.repeats) == ("not judged", 0)
 
 
-def test_the_more_claims_a_page_makes_the_more_each_must_show():
+def test_more_claims_need_stronger_evidence_each():
     """One claim of six pairs is decided at p = 0.03; two such, at 0.06, could not be; seven pairs do for both."""
     claim = Claim("a is better", "final_value", "a", "b")
     for n, claims, word, p in ((6, 1, "holds", 0.03125), (6, 2, "not judged", 0.03125), (7, 2, "holds", 0.03125)):
@@ -240,7 +240,7 @@ def test_the_more_claims_a_page_makes_the_more_each_must_show():
     assert [v.corrected for v in judge(plan, measured(plan, studies))] == pytest.approx([0.03125, 1.0])
 
 
-def test_looks_are_not_among_the_claims_that_are_corrected_for():
+def test_undecidable_claims_are_excluded_from_the_correction():
     claims = [Claim("a is better", "final_value", "a", "b"), Claim("c is better", "final_value", "c", "b")]
     plan, studies = experiment({"a": [[9.0]] * 6, "b": [[5.0]] * 6, "c": [[9.0]] * 6}, claims=claims)
     rows = [row for row in measured(plan, studies) if row.method != "c" or row.seed < 4]
@@ -259,9 +259,9 @@ def test_the_typical_difference_and_its_interval():
     assert (estimate, low, high) == (3.5, 1.0, 6.0)
     rng = np.random.default_rng(0)
     for shift in np.linspace(0.0, 1.0, 40):
-        found = rng.standard_normal(20) + shift
-        _, low, high = typical(found)
-        p, _ = paired_test(found)
+        differences = rng.standard_normal(20) + shift
+        _, low, high = typical(differences)
+        p, _ = paired_test(differences)
         assert (low > 0.0 or high < 0.0) == (p < 0.05) or 0.045 < p < 0.055
 
 
@@ -284,7 +284,7 @@ def test_equal_runs_say_nothing_for_either_side():
     assert [verdict.word for verdict in verdicts] == ["holds", "does not hold"]
 
 
-def test_a_pipe_in_a_name_does_not_break_a_table():
+def test_pipes_in_names_are_escaped_in_tables():
     assert as_table(["a"], [["p|q"]])[-1] == r"| p\|q |"
 
 
@@ -300,7 +300,7 @@ def test_what_was_missed_is_told_as_a_share():
 
 
 @pytest.mark.parametrize(("better", "word"), [("a", "holds"), ("b", "does not hold")])
-def test_a_claim_of_missing_less_often_is_for_the_side_that_does(better, word):
+def test_missed_claims_hold_for_the_better_side(better, word):
     problem = Problem("p", "job.py", trials=1, optimum=10.0, found_within=2.0)
     claims = [Claim("it misses less often", "missed", better, "ab".replace(better, ""))]
     plan, studies = experiment({"a": [[9.0]] * 7, "b": [[1.0]] * 7}, problem=problem, claims=claims)
@@ -311,12 +311,12 @@ def test_what_is_at_the_level_is_undecided():
     assert [word_of(p, 1) for p in (0.049, LEVEL, math.nan)] == ["holds", "undecided", "undecided"]
 
 
-def test_costs_of_a_journal_of_0_1_are_not_measured():
+def test_costs_are_unknown_in_journals_of_0_1():
     plan, studies = experiment({"a": [[9.0]] * 6, "b": [[5.0]] * 6}, claims=[Claim("", "processor_seconds", "a", "b")])
-    for found in studies.values():
-        for i, trial in enumerate(found.trials):
+    for study in studies.values():
+        for i, trial in enumerate(study.trials):
             asked = replace(trial._record.asked, suggest_processor_seconds=None)
-            found.trials[i] = Trial(i, replace(trial._record, asked=asked), trial._declared)
+            study.trials[i] = Trial(i, replace(trial._record, asked=asked), trial._declared)
     rows = measured(plan, studies)
     assert [verdict.word for verdict in judge(plan, rows)] == ["not judged"]
     assert "processor s" not in page(plan, rows)
@@ -413,7 +413,7 @@ def test_the_files_hold_what_was_measured(tmp_path):
     )
 
 
-def test_runs_are_paired_by_seed_in_whatever_order_they_ended():
+def test_runs_are_paired_by_seed_in_any_order():
     claims = [Claim("a is better", "final_value", "a", "b")]
     plan, studies = experiment(
         {"a": [[10.0 * r + 1.0] for r in range(6)], "b": [[10.0 * r] for r in range(6)]}, claims=claims
@@ -444,7 +444,7 @@ def test_a_page_says_what_was_run():
     assert "sobol" not in text
 
 
-def test_a_users_methods_are_each_compared_with_those_named_before():
+def test_each_method_is_compared_with_earlier_ones():
     plan, _ = experiment({"a": [[1.0]], "b": [[2.0]], "c": [[3.0]]})
     assert [(claim.better, claim.worse) for claim in pairwise(plan)] == [("b", "a"), ("c", "a"), ("c", "b")]
     assert {claim.measure for claim in pairwise(plan)} == {"final_value"}
@@ -483,12 +483,12 @@ NONSENSE = {
 }
 
 
-@pytest.mark.parametrize("told", NONSENSE)
-def test_what_is_no_part_of_a_plan_is_named(told):
+@pytest.mark.parametrize("message", NONSENSE)
+def test_unknown_parts_of_a_plan_are_named(message):
     """A misspelt problem of a claim, too, which would never be judged."""
     parts = {"problems": [Problem("p", "job.py", 3)], "entries": [Entry("a", "random"), Entry("b", "sobol")]}
-    with pytest.raises(raybo.MethodError, match=re.escape(told)):
-        Experiment("e", "t", repeats=1, **{**parts, **NONSENSE[told]})
+    with pytest.raises(raybo.MethodError, match=re.escape(message)):
+        Experiment("e", "t", repeats=1, **{**parts, **NONSENSE[message]})
 
 
 def test_parts_may_come_one_by_one():
@@ -496,7 +496,7 @@ def test_parts_may_come_one_by_one():
     assert [[p.name for p in plan.problems], [e.name for e in plan.entries]] == [["p", "q"], ["a", "b"]]
 
 
-def test_options_may_differ_from_problem_to_problem_and_paths_are_plain():
+def test_options_vary_per_problem_and_paths_are_plain():
     problem = Problem("p", "job.py", 3)
     entry = Entry("a", "gp-ucb", {"initial": 3, "grid": "fixed"}, per_problem={"p": {"initial": 5}})
     assert entry.options_for(problem) == {"initial": 5, "grid": "fixed"}
@@ -512,7 +512,7 @@ def test_options_may_differ_from_problem_to_problem_and_paths_are_plain():
     assert isinstance(order[0], Run)
 
 
-def test_inexactness_is_summed_over_the_steps_and_interpolated_between_those_measured():
+def test_inexactness_is_summed_over_interpolated_steps():
     """Steps 1 to 5 after a design of two; eta is 1.0 at the second and 0.8 at the fourth."""
     events = []
     for number in range(7):
@@ -521,15 +521,15 @@ def test_inexactness_is_summed_over_the_steps_and_interpolated_between_those_mea
             tags["inexactness"] = {"eta": 1.0 if number == 3 else 0.8}
         data = {"x": [0.5], "values": [0.5], "tags": tags, "seen": 0, **SPENT}
         events += [Asked.of(number, data), Told(number, value=1.0)]
-    found = Study(Description("job", Goals(("v",), ("max",)), SPACE, "gp-ucb", 0), events)
+    study = Study(Description("job", Goals(("v",), ("max",)), SPACE, "gp-ucb", 0), events)
     problem = Problem("p", "job.py", 7, initial=2)
-    np.testing.assert_allclose(curve("inexactness", found, problem, 1.0), [0.0, 0.0, 0.1, 0.3, 0.5], atol=1e-12)
-    assert measure("final_inexactness", found, problem, 1.0) == pytest.approx(0.5)
-    assert np.isnan(curve("inexactness", study([1.0]), problem, 1.0)).all()
-    assert np.isnan(measure("final_inexactness", study([1.0]), problem, 1.0))
+    np.testing.assert_allclose(curve("inexactness", study, problem, 1.0), [0.0, 0.0, 0.1, 0.3, 0.5], atol=1e-12)
+    assert measure("final_inexactness", study, problem, 1.0) == pytest.approx(0.5)
+    assert np.isnan(curve("inexactness", study_of([1.0]), problem, 1.0)).all()
+    assert np.isnan(measure("final_inexactness", study_of([1.0]), problem, 1.0))
 
 
-def test_a_figure_says_how_many_runs_it_is_of():
+def test_a_figure_gives_its_number_of_runs():
     rows = [Row("p", method, seed, "min", {}) for method in "ab" for seed in range(3)]
     assert runs_in_words(rows) == "3 runs"
     assert runs_in_words(rows[:4]) == "1 to 3 runs"

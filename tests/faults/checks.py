@@ -1,4 +1,4 @@
-"""What does not hold of a study that has ended: its journal, what was announced of it, and what its trials wrote."""
+"""Check a study that has ended: its journal, what was announced of it, and what its trials wrote."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from raybo.record.events import COUNTED, OPEN, Event, Kind, State
+from raybo.record.events import Event, Kind
+from raybo.record.states import COUNTED, OPEN, State
 from raybo.study.replay import replay, replay_verdicts
 from raybo.study.study import Study
 
@@ -91,10 +92,10 @@ def of_the_journal(study: Study, trials: int, *, may_miss_room: bool = False) ->
 
 
 def of_what_was_announced(study: Study, lines: Sequence[dict[str, Any]]) -> Iterator[Complaint]:
-    """What was said to have finished and is not in the journal, and the other way round."""
-    told = [event for event in study.events if event.kind is Kind.TOLD]
+    """Complain of announced results that are not in the journal, and the other way round."""
+    results = [event for event in study.events if event.kind is Kind.TOLD]
     for line in lines:
-        known = [event for event in told if event.number <= line["event"]]
+        known = [event for event in results if event.number <= line["event"]]
         if line["finished"] > len(known):
             text = f"{line['finished']} were announced by event {line['event']}, {len(known)} are there"
             yield Complaint(Wrong.LOST, text)
@@ -125,7 +126,7 @@ def of_what_ran(study: Study, lines: Sequence[dict[str, Any]]) -> Iterator[Compl
                 yield Complaint(Wrong.LOST, f"what ran at {line['at']} is not in the journal")
                 continue
             begun[config].append((line.get("attempt"), line["at"]))
-    told = {event.trial: _seconds(event) for event in study.events if event.kind in (Kind.TOLD, Kind.PRUNED)}
+    ends = {event.trial: _seconds(event) for event in study.events if event.kind in (Kind.TOLD, Kind.PRUNED)}
     for config, numbers in trials.items():
         runs, attempts = begun[config], sum(study.trials[number].attempt for number in numbers)
         if len(runs) > attempts:
@@ -133,10 +134,10 @@ def of_what_ran(study: Study, lines: Sequence[dict[str, Any]]) -> Iterator[Compl
         named = Counter(attempt for attempt, _ in runs if attempt is not None)
         if any(times > len(numbers) for times in named.values()):
             yield Complaint(Wrong.ATTEMPTS, f"trial {numbers[0]} began twice in one attempt: {dict(named)}")
-        if all(number in told for number in numbers):
+        if all(number in ends for number in numbers):
             last = min(study.trials[number].attempt for number in numbers)
             times = [at for attempt, at in runs if attempt is None or attempt >= last]
-            if times and max(times) > max(told[number] for number in numbers) + CLOCK_SECONDS:
+            if times and max(times) > max(ends[number] for number in numbers) + CLOCK_SECONDS:
                 yield Complaint(Wrong.AGAIN, f"trial {numbers[0]} ran again after it had finished")
             if len(runs) < len(numbers):
                 yield Complaint(Wrong.DOUBLED, f"trial {numbers[0]} has a result and never ran")
@@ -164,14 +165,14 @@ def of_reports(study: Study) -> Iterator[Complaint]:
 
 
 def read_announced(path: Path) -> list[dict[str, Any]]:
-    """What a command was told, but for the lines in whose middle it was killed."""
-    found = []
+    """Return what a command announced, without a line that a kill cut short."""
+    lines = []
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         try:
-            found.append(json.loads(line))
+            lines.append(json.loads(line))
         except json.JSONDecodeError:
             continue
-    return found
+    return lines
 
 
 def _seconds(event: Event) -> float:

@@ -1,4 +1,4 @@
-"""The hosts that several studies share: some are lost while studies run, and others join in their place."""
+"""Run the hosts that several studies share: some are lost while studies run, and others join in their place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small disk that can be filled: a file system of its own in memory."""
+"""Provide a small disk that can be filled: a file system of its own in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that the harness kills: tunes a job as a user's script would, and writes down what it is told."""
+"""Run the command that the harness kills: it tunes a job as a user's script would, and logs each status."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from raybo import journal, methods
 from raybo.common.errors import RayboError, RayError
 from raybo.engine.follow import attach
 from raybo.engine.status import Status
-from raybo.record.events import COUNTED
+from raybo.record.states import COUNTED
 from tests.faults.job import job, job_in_context, job_that_reports
 
 STUCK_SECONDS = 60.0
@@ -30,7 +30,7 @@ def main(settings: dict[str, Any]) -> None:
         settings |= {"scheduler": None, "scheduler_options": {}}  # it reports nothing
     with open(settings.pop("announced"), "a", encoding="utf-8") as announced:
         announced.write("\n")  # the command before may have been killed as it wrote a line
-        watch = partial(_told, announced)
+        watch = partial(_announce, announced)
         if settings.pop("detach"):
             study = _detached(objective, settings, watch)
         else:
@@ -58,12 +58,12 @@ def _detached(objective: raybo.Objective, settings: dict[str, Any], watch: Calla
         raybo.tune(objective, detach=True, **settings)
 
 
-def _told(announced: TextIO, status: Status) -> None:
+def _announce(announced: TextIO, status: Status) -> None:
     _write(announced, {"event": status.last_event, "finished": status.finished, "best": status.best})
 
 
-def _write(announced: TextIO, said: dict[str, Any]) -> None:
-    announced.write(json.dumps(said) + "\n")
+def _write(announced: TextIO, line: dict[str, Any]) -> None:
+    announced.write(json.dumps(line) + "\n")
     announced.flush()
     os.fsync(announced.fileno())
 

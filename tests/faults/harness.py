@@ -1,4 +1,4 @@
-"""One study of a plan: it runs, is killed at what is planned for it, and is checked when it has ended."""
+"""Run one study of a plan, kill what the plan says, and check the study when it has ended."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _kill_until_done(running: Running, report: Report) -> None:
     ahead = list(reversed(running.planned.kills))
     seen, since = 0, time.monotonic()  # the last event, and when it came
     struck_after, strike_at = 0, None  # the event after which the last kill came; when the next is due
-    while (code := running.driver.poll()) is None or _is_given_again(running, report):
+    while (code := running.driver.poll()) is None or _is_repeated(running, report):
         now = time.monotonic()
         if code is not None:
             since = now
@@ -124,8 +124,8 @@ def _kill_until_done(running: Running, report: Report) -> None:
         report.complaints.append(Complaint(Wrong.UNFINISHED, f"the command ended with {code}: {last}"))
 
 
-def _is_given_again(running: Running, report: Report) -> bool:
-    """Whether the command has ended as it should where a user would give it again, and has been given again."""
+def _is_repeated(running: Running, report: Report) -> bool:
+    """Start the command again if it ended as it should and a user would repeat it; return True if it was started."""
     if running.driver.returncode == 0:
         return False
     if running.rays_lost >= RAYS and not in_a_line(running, "has died"):

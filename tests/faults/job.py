@@ -1,4 +1,4 @@
-"""The objectives of the harness: they say in a file when they begin and end, and in which process."""
+"""Define the harness's objectives, which log their begin, end and process in a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import raybo
 
 STEPS = 8
 SAVED, JUDGED = "saved", "judged"  # moments of a step: a checkpoint is there; its report is under way
-OF_A_REPORT = 0.03  # seconds in which it is committed and judged, and its verdict told
+OF_A_REPORT = 0.03  # seconds in which it is committed and judged, and its verdict sent
 SPACE = raybo.Space({"x": raybo.Float(-5, 10), "y": raybo.Float(0, 15), "n": raybo.Integer(1, 9)})
 
 
@@ -46,8 +46,8 @@ def job_that_reports(config: Mapping[str, Any], *, log: str, seconds: float) -> 
     """The bowl, to which each step comes nearer; it goes on from its checkpoints."""
     note(log, "begin", config)
     bowl = float((config["x"] - 2) ** 2 + (config["y"] - 7) ** 2 + config["n"])
-    kept = raybo.checkpoint()
-    for step in range(1 if kept is None else int((kept / "step").read_text()) + 1, STEPS + 1):
+    checkpoint = raybo.checkpoint()
+    for step in range(1 if checkpoint is None else int((checkpoint / "step").read_text()) + 1, STEPS + 1):
         time.sleep(seconds / STEPS)
         wait_while_held(log)
         with raybo.saving() as directory:
@@ -75,14 +75,14 @@ def obey(log: str, moment: str) -> None:
         os.rename(order, taken)
     except FileNotFoundError:
         return
-    said = json.loads(taken.read_text())
+    orders = json.loads(taken.read_text())
 
     def strike() -> None:
         if moment == JUDGED:
-            time.sleep(said["which"] * OF_A_REPORT)
-        if "study" in said["whom"]:
-            os.kill(json.loads(Path(said["lock"]).read_text())["process"], signal.SIGKILL)
-        if "worker" in said["whom"]:
+            time.sleep(orders["which"] * OF_A_REPORT)
+        if "study" in orders["whom"]:
+            os.kill(json.loads(Path(orders["lock"]).read_text())["process"], signal.SIGKILL)
+        if "worker" in orders["whom"]:
             os.kill(os.getpid(), signal.SIGKILL)
 
     if moment == JUDGED:
@@ -94,8 +94,8 @@ def obey(log: str, moment: str) -> None:
 def note(log: str, what: str, config: Mapping[str, Any]) -> None:
     """One line, written at once, so that lines of several processes never mix."""
     attempt = raybo.current_trial().attempt
-    said = {"what": what, "config": dict(config), "attempt": attempt, "pid": os.getpid(), "at": time.time()}
-    line = json.dumps(said) + "\n"
+    entry = {"what": what, "config": dict(config), "attempt": attempt, "pid": os.getpid(), "at": time.time()}
+    line = json.dumps(entry) + "\n"
     descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(descriptor, line.encode())
     os.close(descriptor)

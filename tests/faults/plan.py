@@ -1,4 +1,4 @@
-"""Which studies the harness runs and what it does to each: a pure function of a seed."""
+"""Plan which studies the harness runs and what it does to each, as a pure function of a seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A study from outside: the command that runs it, what it has written, and the processes that a kill may meet."""
+"""Handle a study from outside: the command that runs it, what it has written, and the processes to kill."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Running:
 
     def type(self) -> None:
         """Give the command, for the first time or again."""
-        self._said_before = self.errors.stat().st_size if self.errors.exists() else 0
+        self._errors_before = self.errors.stat().st_size if self.errors.exists() else 0
         self.rays_lost = 0
         self.driver = self.start(self.announced, self.errors)
 
@@ -87,7 +87,7 @@ class Running:
         """Start the command, and return its process.
 
         Args:
-            announced, errors: where it writes what it is told, and what goes to standard error.
+            announced, errors: files for its announcements and its standard error.
         """
         planned = self.planned
         settings: dict[str, Any] = {
@@ -102,11 +102,11 @@ class Running:
             settings["address"] = self.cluster.hosts.address
         command = [sys.executable, "-m", "tests.faults.driver", json.dumps(settings)]
         with errors.open("ab") as file:
-            said: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": file, "preexec_fn": _as_in_a_terminal}
+            redirected: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": file, "preexec_fn": _as_in_a_terminal}
             if self.cluster is not None:
-                return self.cluster.hosts.run(*command, cwd=self.source, **said)
+                return self.cluster.hosts.run(*command, cwd=self.source, **redirected)
             environment = {**os.environ, **SOON, MARK: self._mark, "OPENBLAS_NUM_THREADS": "1"}
-            return subprocess.Popen(command, env=environment, cwd=self.source, start_new_session=True, **said)
+            return subprocess.Popen(command, env=environment, cwd=self.source, start_new_session=True, **redirected)
 
     def look(self) -> int:
         """Read what has been written since; returns how many events the journal holds."""
@@ -131,11 +131,11 @@ class Running:
 
     def _stamp(self) -> list[tuple[int, int]]:
         """Changes whenever the journal does: to read it costs more than everything else that the harness does."""
-        found = []
+        stamps = []
         for path in (self.journal, self.journal.with_name(f"{self.journal.name}-wal")):
             with contextlib.suppress(FileNotFoundError):
-                found.append((path.stat().st_mtime_ns, path.stat().st_size))
-        return found
+                stamps.append((path.stat().st_mtime_ns, path.stat().st_size))
+        return stamps
 
     def _take(self, lines: list[dict[str, Any]]) -> None:
         self.lines += lines
@@ -237,9 +237,9 @@ class Running:
         except subprocess.TimeoutExpired:
             return None
 
-    def said(self) -> str:
-        """What the command has written to standard error since it was given."""
-        return self.errors.read_bytes()[self._said_before :].decode(errors="replace").strip()
+    def error_output(self) -> str:
+        """Return what the command has written to standard error since it began."""
+        return self.errors.read_bytes()[self._errors_before :].decode(errors="replace").strip()
 
     def forget_actor(self) -> None:
         """The study actor that was killed need not come back: the command has ended, too."""
@@ -252,12 +252,12 @@ class Running:
         """Processes of the study that live."""
         if self.cluster is not None:
             return self.cluster.left()
-        found = []
+        processes = []
         for path in Path("/proc").glob("[0-9]*/environ"):
             with contextlib.suppress(OSError):
                 if f"{MARK}={self._mark}".encode() in path.read_bytes():
-                    found.append(f"{path.parent.name} {path.with_name('cmdline').read_text()[:80]}")
-        return found
+                    processes.append(f"{path.parent.name} {path.with_name('cmdline').read_text()[:80]}")
+        return processes
 
     def keep_logs(self) -> None:
         """Keep what Ray has logged, of a study that hangs."""

@@ -1,4 +1,4 @@
-"""What is done to a study that runs, kind by kind."""
+"""Strike a running study, kind by kind."""
 
 from __future__ import annotations
 
@@ -147,14 +147,14 @@ def _by_a_second(running: Running, _: Kill) -> bool | Complaint:
         os.killpg(second.pid, signal.SIGKILL)
         second.wait()
         return Complaint(Wrong.WRITERS, "a second command on the journal was not refused")
-    said = errors.read_text(encoding="utf-8", errors="replace").strip()
+    output = errors.read_text(encoding="utf-8", errors="replace").strip()
     if code == 0 and running.driver.poll() == 0:
         finished = {line["finished"] for line in read_announced(announced)}
         if len(finished) > 1:
             return Complaint(Wrong.WRITERS, f"a second command went on from {min(finished)} to {max(finished)} trials")
         return False  # it came when the first had ended
-    if code != 1 or len(said.splitlines()) != 1 or "another study is writing it" not in said:
-        return Complaint(Wrong.WRITERS, f"a second command on the journal ended with {code}: {said[-500:]}")
+    if code != 1 or len(output.splitlines()) != 1 or "another study is writing it" not in output:
+        return Complaint(Wrong.WRITERS, f"a second command on the journal ended with {code}: {output[-500:]}")
     return True
 
 
@@ -169,11 +169,11 @@ def _while_paused(strike: Strike) -> Strike:
 
 def in_a_line(running: Running, pattern: str) -> Complaint | None:
     """What is wrong with how the command has ended: it is to be with status 1 and a line that says why."""
-    code, said = running.driver.returncode, running.said()
-    last = said.splitlines()[-1] if said else ""
-    if code == 1 and "Traceback" not in said and last.startswith("Error: ") and re.search(pattern, last):
+    code, output = running.driver.returncode, running.error_output()
+    last = output.splitlines()[-1] if output else ""
+    if code == 1 and "Traceback" not in output and last.startswith("Error: ") and re.search(pattern, last):
         return None
-    return Complaint(Wrong.UNSAID, f"with {code}: {said[-500:]}")
+    return Complaint(Wrong.UNSAID, f"with {code}: {output[-500:]}")
 
 
 STRIKES: dict[Kind, Strike] = {

@@ -1,4 +1,4 @@
-"""The checks of the harness on journals made by hand: each kind of damage is complained of, and nothing else is."""
+"""The harness's checks report each kind of damage in journals made by hand, and nothing else."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ class Left:
     def complaints(self) -> set[Wrong]:
         description = Description("job", Goals(("value",), ("min",)), SPACE, "random", 3)
         study = Study(description, self.events)
-        found = [
+        complaints = [
             *checks.of_the_journal(study, TRIALS),
             *checks.of_what_was_announced(study, self.announced),
             *checks.of_what_ran(study, self.lines),
             *checks.of_replay(study),
             *checks.of_reports(study),
         ]
-        return {complaint.wrong for complaint in found}
+        return {complaint.wrong for complaint in complaints}
 
 
 @pytest.fixture
@@ -116,8 +116,8 @@ def changed(left: Left, event: Event, **data: Any) -> Left:
 
 
 def a_result_is_gone(left: Left) -> Left:
-    told = of(left, Kind.TOLD, 2)
-    return replace(left, events=renumbered([event for event in left.events if event is not told]))
+    result = of(left, Kind.TOLD, 2)
+    return replace(left, events=renumbered([event for event in left.events if event is not result]))
 
 
 def an_event_number_is_left_out(left: Left) -> Left:
@@ -184,10 +184,10 @@ def nothing_was_returned(left: Left) -> Left:
 
 
 def a_trial_failed(left: Left) -> Left:
-    told = of(left, Kind.TOLD, 0)
-    failed = Failed(told.trial, reason="ValueError", attempt=1, number=told.number, at=told.at)
+    result = of(left, Kind.TOLD, 0)
+    failed = Failed(result.trial, reason="ValueError", attempt=1, number=result.number, at=result.at)
     announced = [{**line, "finished": line["finished"] - 1} for line in left.announced[1:]]
-    return replace(left, events=[failed if event is told else event for event in left.events], announced=announced)
+    return replace(left, events=[failed if event is result else event for event in left.events], announced=announced)
 
 
 DAMAGES: dict[Callable[[Left], Left], set[Wrong]] = {
@@ -228,10 +228,10 @@ def test_attempt_on_a_lost_node_may_begin_late(whole: Left) -> None:
 
 
 def test_trial_may_fail_on_a_filled_disk(whole: Left) -> None:
-    told = of(whole, Kind.TOLD, 0)
+    result = of(whole, Kind.TOLD, 0)
     reason = f"OSError: [Errno 28] {os.strerror(errno.ENOSPC)}"
-    failed = Failed(told.trial, reason=reason, attempt=1, number=told.number, at=told.at)
-    events = [failed if each is told else each for each in whole.events]
+    failed = Failed(result.trial, reason=reason, attempt=1, number=result.number, at=result.at)
+    events = [failed if each is result else each for each in whole.events]
     study = Study(Description("job", Goals(("value",), ("min",)), SPACE, "random", 3), events)
     assert [each.wrong for each in checks.of_the_journal(study, TRIALS)] == [Wrong.UNFINISHED]
     assert list(checks.of_the_journal(study, TRIALS, may_miss_room=True)) == []
@@ -326,7 +326,7 @@ def test_repeated_steps_and_wrong_verdicts_are_found() -> None:
                 break
         else:
             record(Told(number, value=1.0))
-    told = Description(
+    description = Description(
         "job",
         Goals(("value",), ("min",)),
         SPACE,
@@ -337,8 +337,8 @@ def test_repeated_steps_and_wrong_verdicts_are_found() -> None:
         scheduler_options={"startup": 1},
     )
     assert events[-1].kind is Kind.PRUNED
-    assert list(checks.of_reports(Study(told, events))) == []
+    assert list(checks.of_reports(Study(description, events))) == []
     unseen = replace(events[-1], seen=1)
-    assert {each.wrong for each in checks.of_reports(Study(told, [*events[:-1], unseen]))} == {Wrong.REPLAY}
+    assert {each.wrong for each in checks.of_reports(Study(description, [*events[:-1], unseen]))} == {Wrong.REPLAY}
     skipped = [replace(e, step=e.step + 1) if e.report else e for e in events]
-    assert Wrong.DOUBLED in {each.wrong for each in checks.of_reports(Study(told, skipped))}
+    assert Wrong.DOUBLED in {each.wrong for each in checks.of_reports(Study(description, skipped))}

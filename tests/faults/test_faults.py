@@ -1,4 +1,4 @@
-"""A few dozen kills, every kind among them, and damage done on purpose, which the harness must notice."""
+"""Studies survive a few dozen kills, one of every kind at least, and the harness notices damage done on purpose."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def small() -> Iterator[disk.Disk | None]:
     if not disk.is_possible():
         yield None
         return
-    with disk.Disk() as found:
-        yield found
+    with disk.Disk() as mounted:
+        yield mounted
 
 
 def test_every_kill_with_an_own_ray(tmp_path: Path, small: disk.Disk | None) -> None:
@@ -67,8 +67,8 @@ def test_every_kill_with_an_own_ray(tmp_path: Path, small: disk.Disk | None) -> 
 
 @pytest.fixture(scope="module")
 def clusters(small: disk.Disk | None) -> Iterator[Renewed[Cluster]]:  # the disk first: hosts see what was mounted then
-    with Renewed(Cluster) as found:
-        yield found
+    with Renewed(Cluster) as renewed:
+        yield renewed
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Studies that are hard to export, in journals as raybo writes them: every outcome, every kind of value and name."""
+"""Make studies that are hard to export, as raybo's journals hold them: every outcome, kind of value and name."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ import raybo
 from raybo.journal import Journal
 from raybo.journal.notes import take_note
 from raybo.record.description import Description
-from raybo.record.events import KINDS, Event, Kind, Origin, Planned
+from raybo.record.events import KINDS, Event, Kind, Planned
 from raybo.record.goals import Goals
+from raybo.record.origin import Origin
 from raybo.searcher import Searcher
 from raybo.space import Space
 from raybo.study.study import Study
@@ -52,13 +53,13 @@ REASON = 'ValueError: "ü",\r\n\x07 <b>\u2028 diverged'
 class Written:
     """A study that is being written: the events about its trials, a second apart."""
 
-    def __init__(self, path: Path, space: object = None, begun: int = 0, **wanted: object) -> None:
+    def __init__(self, path: Path, space: object = None, begun: int = 0, **options: object) -> None:
         self.path, self.begun = path, begun
         self.space = Space({"x": raybo.Float(0, 1)} if space is None else space)
-        self.wanted = {"mode": "min", "seed": 0, **wanted}
-        if "metrics" in self.wanted:
-            del self.wanted["mode"]
-        self.searcher = Searcher(self.space, "random", **self.wanted)
+        self.options = {"mode": "min", "seed": 0, **options}
+        if "metrics" in self.options:
+            del self.options["mode"]
+        self.searcher = Searcher(self.space, "random", **self.options)
         self.events: list[Event] = [self.searcher.apply(Planned(trials=40))]
 
     def ask(self, config: object = None, **tags: object) -> int:
@@ -84,10 +85,10 @@ class Written:
 
     def study(self) -> Study:
         """It, read from its journal."""
-        s, metrics = self.searcher, self.wanted.get("metrics")
+        s, metrics = self.searcher, self.options.get("metrics")
         description = Description(
             objective="job/a b",
-            goals=Goals.of(metrics, self.wanted.get("constraints"), metric="loss", mode=s.mode),
+            goals=Goals.of(metrics, self.options.get("constraints"), metric="loss", mode=s.mode),
             space=self.space,
             method="random",
             seed=0,
@@ -107,12 +108,12 @@ def outcomes(path: Path) -> Study:
         row = written.space.sample(np.random.default_rng(number), 1)[0]
         config = {**row, "model": model, "odd": SPACE["odd"].choices[number], "whole": 2**60 + number % 8}
         written.ask(config)
-    told = {"seconds": 0.0, "attempt": 1, "host": "node-a", "started": "2026-01-01T00:00:00+00:00"}
+    end = {"seconds": 0.0, "attempt": 1, "host": "node-a", "started": "2026-01-01T00:00:00+00:00"}
     written.say(Kind.BEGUN, 0, attempt=1)
     written.report(0, {1: 3.0, 2: 2.5, 5: 2.0}, metrics={"acc@5": 0.5, "acc#5": 0.5})
-    written.say(Kind.TOLD, 0, value=2.0, metrics=METRICS, **told)
-    written.say(Kind.FAILED, 1, reason=REASON, traceback=f"Traceback\n{REASON}", **told)
-    written.say(Kind.FAILED, 2, reason="boom", metrics={"acc#5": 0.5}, **told)
+    written.say(Kind.TOLD, 0, value=2.0, metrics=METRICS, **end)
+    written.say(Kind.FAILED, 1, reason=REASON, traceback=f"Traceback\n{REASON}", **end)
+    written.say(Kind.FAILED, 2, reason="boom", metrics={"acc#5": 0.5}, **end)
     written.say(Kind.RETRIED, 2, reason="it had failed, and is retried", attempt=2)
     written.say(Kind.TOLD, 2, value=7.0, metrics={"acc#5": 0.5}, seconds=2.0, attempt=2)
     written.say(Kind.FAILED, 3, reason="its worker died", kind="lost", attempt=3)

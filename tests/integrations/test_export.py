@@ -22,8 +22,9 @@ from raybo.common.errors import MethodError, MissingExtra, RayboError, install_c
 from raybo.integrations.export import FORMATS, Recorder, exporter
 from raybo.journal import Journal
 from raybo.record.description import Description
-from raybo.record.events import KINDS, Ended, Kind, Planned, State, Stopped, Told
+from raybo.record.events import KINDS, Ended, Kind, Planned, Stopped, Told
 from raybo.record.goals import Goals
+from raybo.record.states import State
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space
 from raybo.study.study import Study
@@ -41,7 +42,7 @@ def part(study, events):
     return Study(study.description, study.events[:events])
 
 
-def test_an_unknown_form_is_refused_with_the_likely_one():
+def test_an_unknown_format_is_refused_with_a_suggestion():
     with pytest.raises(MethodError, match="there is no export to 'optunna'; did you mean 'optuna'"):
         exporter("optunna", "x")
 
@@ -594,7 +595,7 @@ def test_whole_numbers_beyond_64_bits_are_exported(tmp_path):
     assert study.to_dataframe()["n"].tolist() == [n]
 
 
-# ---- what is told of the whole study
+# ---- facts of the whole study
 
 
 RULE = "x * y <= 0.6"
@@ -656,12 +657,12 @@ def test_optuna_has_the_current_end_rules_and_expectations(ended_early, tmp_path
     export = exporter("optuna", str(tmp_path / "s.log"))
     for study in ended_early:  # ended, going on, ended for the same reason
         export(study)
-        told = loaded(tmp_path / "s.log").user_attrs
-        assert told["ended"] == study.ended
-        assert told["where"] == [RULE]
+        attributes = loaded(tmp_path / "s.log").user_attrs
+        assert attributes["ended"] == study.ended
+        assert attributes["where"] == [RULE]
         for name, trial in (("best", study.best), ("best_expected", study.best_expected)):
             expected = dict(zip(("expected", "expected_sd"), study.expected(trial), strict=True))
-            assert told[name] == {"trial": trial.number, "value": trial.value, **expected}
+            assert attributes[name] == {"trial": trial.number, "value": trial.value, **expected}
     before = (tmp_path / "s.log").read_bytes()
     exporter("optuna", str(tmp_path / "s.log"))(ended_early[-1])
     assert (tmp_path / "s.log").read_bytes() == before

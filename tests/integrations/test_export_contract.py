@@ -1,6 +1,6 @@
-"""What every export owes, whatever program it is for: read back by that program from studies that are hard to export.
+"""Every export passes one contract: its program reads studies back that are hard to export.
 
-A reader returns of each trial what its form tells, in raybo's words; None is what the form does not tell:
+A reader returns what a form holds of each trial, in raybo's words; None is what the form lacks:
 
     csv          no curves                        tensorboard  no states; a trial that has not ended only by its curve
     reports      curves alone                     mlflow       everything, parameters as text
@@ -25,7 +25,8 @@ import pytest
 import raybo
 from raybo.common.errors import RayboError
 from raybo.integrations.export import FORMATS, exporter
-from raybo.record.events import OPEN, Kind, State
+from raybo.record.events import Kind
+from raybo.record.states import OPEN, State
 from raybo.space import choice_names
 from raybo.study.columns import from_cell
 from raybo.study.study import Study
@@ -33,8 +34,8 @@ from tests.integrations.hostile_studies import LONG, METRICS, REASON, STUDIES, W
 
 
 @dataclass
-class Told:
-    """What a form tells of a trial.
+class Exported:
+    """A trial as a form holds it.
 
     Attributes:
         state: as raybo calls it.
@@ -87,7 +88,7 @@ def rows(where):
 
 
 def read_csv(where, study):
-    told = {}
+    exported = {}
     for row in rows(where):
         params = {name: row.get(f"config.{name}", row[name]) for name in study.space.names}
         needed = study.goals.needed
@@ -97,14 +98,14 @@ def read_csv(where, study):
         facts["attempt"] = int(row["attempt"])
         facts["violations"] = json.loads(row.get("violations") or "{}")
         numbers = Counter(as_number(cell) for cell in row.values() if as_number(cell) is not None)
-        told[int(row["number"])] = Told(
+        exported[int(row["number"])] = Exported(
             row["state"],
             {name: comparable(text) for name, text in params.items() if text},
             [float(value) for value in values if value],
             numbers=numbers,
             facts=facts,
         )
-    return told
+    return exported
 
 
 def as_number(text):
@@ -115,23 +116,23 @@ def as_number(text):
 
 
 def read_reports(where, study):
-    told = {trial.number: Told(curve=[]) for trial in study.trials}
+    exported = {trial.number: Exported(curve=[]) for trial in study.trials}
     for row in rows(where):
-        told[int(row["trial"])].curve.append((int(row["step"]), float(row["value"])))
-    return told
+        exported[int(row["trial"])].curve.append((int(row["step"]), float(row["value"])))
+    return exported
 
 
 def read_json(where, study):
     with open(where, encoding="utf-8") as file:
         content = strictly(file.read())
     assert len(content["trials"]) == len(study.trials)
-    told = {}
+    exported = {}
     for trial in content["trials"]:
         values = trial.get("values") or ({} if trial["value"] is None else {study.description.metric: trial["value"]})
         metrics = trial["details"].get("metrics") or {}
         facts = {name: trial[name] for name in ("reason", "seconds", "attempt", "context")}
         facts["violations"] = trial.get("violations", {})
-        told[trial["number"]] = Told(
+        exported[trial["number"]] = Exported(
             trial["state"],
             {name: comparable(value) for name, value in flat(study, trial["config"])},
             list(values.values()),
@@ -139,7 +140,7 @@ def read_json(where, study):
             counted([*({**metrics, **values}).values()]),
             facts,
         )
-    return told
+    return exported
 
 
 def flat(study, config):
@@ -167,7 +168,7 @@ def read_optuna(where, study):
     (name,) = optuna.get_all_study_names(storage)
     theirs = optuna.load_study(study_name=name, storage=storage)
     assert [d.name == "MAXIMIZE" for d in theirs.directions] == [goal.larger_is_better for goal in study.goals.each]
-    told = {}
+    exported = {}
     for trial in theirs.trials:
         own, curve = trial.user_attrs, sorted(trial.intermediate_values.items())
         states = {"COMPLETE": "finished", "PRUNED": "pruned", "FAIL": own.get("state", "failed")}
@@ -178,7 +179,7 @@ def read_optuna(where, study):
         others = [v for name, v in own.get("metrics", {}).items() if name not in study.goals.needed]
         facts = {"reason": own.get("reason", ""), "seconds": own.get("seconds"), "attempt": own.get("attempt", 1)}
         facts |= {"context": own.get("context"), "violations": {n: v for n, v in limits.items() if v > 0}}
-        told[trial.number] = Told(
+        exported[trial.number] = Exported(
             states.get(trial.state.name, "paused" if waits else "pending"),
             {name: comparable(value) for name, value in trial.params.items()},
             values,
@@ -186,7 +187,7 @@ def read_optuna(where, study):
             counted([*values, *others]),
             facts,
         )
-    return told
+    return exported
 
 
 def read_tensorboard(where, study):
@@ -196,29 +197,29 @@ def read_tensorboard(where, study):
     plugin = pytest.importorskip("tensorboard.plugins.hparams.plugin_data_pb2", reason="tensorboard is not installed")
 
     def run(directory):
-        found = accumulator.EventAccumulator(str(directory), {accumulator.SCALARS: 0}).Reload()
-        scalars = {tag: [(e.step, e.value) for e in found.Scalars(tag)] for tag in found.Tags()["scalars"]}
+        accumulated = accumulator.EventAccumulator(str(directory), {accumulator.SCALARS: 0}).Reload()
+        scalars = {tag: [(e.step, e.value) for e in accumulated.Scalars(tag)] for tag in accumulated.Tags()["scalars"]}
         for tag, points in scalars.items():
             assert len({step for step, _ in points}) == len(points), f"{tag} twice at a step"
-        return found, scalars
+        return accumulated, scalars
 
     _, main = run(where)
-    told = {}
+    exported = {}
     metric = "".join(c if c.isalnum() or c in "-_./" else "_" for c in study.description.metric)
     for trial in study.trials:
-        told[trial.number] = one = Told(params={}, curve=[], values=[])
+        exported[trial.number] = one = Exported(params={}, curve=[], values=[])
         one.facts["seconds"] = dict(main.get("seconds", [])).get(trial.number)
         directory = Path(where, f"trial-{trial.number}")
         if not directory.exists():
             assert trial.state in OPEN
             one.params = None
             continue
-        found, scalars = run(directory)
+        accumulated, scalars = run(directory)
         one.curve = scalars.get(metric, [])
         one.values = [value for step, value in main.get(metric, []) if step == trial.number]
         one.numbers = Counter(points[-1][1] for tag, points in scalars.items() if tag.startswith("hparam/"))
         try:
-            content = found.SummaryMetadata("_hparams_/session_start_info").plugin_data.content
+            content = accumulated.SummaryMetadata("_hparams_/session_start_info").plugin_data.content
         except KeyError:
             assert trial.state in OPEN
             one.params = None
@@ -227,7 +228,7 @@ def read_tensorboard(where, study):
         params = {n: comparable(getattr(v, v.WhichOneof("kind"))) for n, v in session.hparams.items()}
         declared = set() if study.context is None else set(study.context.names)
         one.params = {name: value for name, value in params.items() if name not in declared}
-    return told
+    return exported
 
 
 def read_mlflow(where, study):
@@ -266,7 +267,7 @@ def _run(client, run, study):
     values = [metrics[metric]] if state == "finished" else []
     own = ("seconds", "suggest_seconds")
     ended = Counter(v for name, v in metrics.items() if name not in own) if state in MLFLOW else None
-    return Told(state, {n: comparable(v) for n, v in run.data.params.items()}, values, curve, ended, facts)
+    return Exported(state, {n: comparable(v) for n, v in run.data.params.items()}, values, curve, ended, facts)
 
 
 READERS = {
@@ -297,13 +298,13 @@ def counted(values):
 def expected_params(study, trial):
     """What a form owes of a trial's configuration: what is open, choices that hold parameters by their names."""
     kinds = dict(zip(study.space.names, study.space.parameters.values(), strict=True))
-    told = {}
+    exported = {}
     for name, value in study.space.open_values(trial.config):
         kind = kinds[name]
         if isinstance(kind, raybo.Categorical):
             value = choice_names(kind.choices)[kind.position(value, name)]
-        told[name] = comparable(value)
-    return told
+        exported[name] = comparable(value)
+    return exported
 
 
 def as_held(form, value):
@@ -360,44 +361,44 @@ def study(request, study_of):
 
 
 @pytest.fixture
-def told(form, destination, study):
-    """What the form tells of a study, exported at once."""
+def exported(form, destination, study):
+    """What a program reads of a study that was exported at once."""
     exporter(form, destination)(study)
     return read(form, destination, study)
 
 
-def both(study, told, what):
-    """Each trial with what is told of it, where the form tells it."""
-    found = [(trial, getattr(told[trial.number], what)) for trial in study.trials]
-    return [(trial, said) for trial, said in found if said is not None]
+def both(study, exported, what):
+    """Return each trial with an attribute of its export, if the form has it."""
+    values = [(trial, getattr(exported[trial.number], what)) for trial in study.trials]
+    return [(trial, value) for trial, value in values if value is not None]
 
 
-def test_every_trial_is_exported_once_and_completely(form, study, told):
-    assert sorted(told) == [trial.number for trial in study.trials]
-    for trial, state in both(study, told, "state"):
+def test_every_trial_is_exported_once_and_completely(form, study, exported):
+    assert sorted(exported) == [trial.number for trial in study.trials]
+    for trial, state in both(study, exported, "state"):
         assert state == str(trial.state), trial
-    for trial, params in both(study, told, "params"):
+    for trial, params in both(study, exported, "params"):
         expected = expected_params(study, trial)
         if form == "csv":  # which has an empty cell for None too
             expected = {name: text for name, text in expected.items() if text != "None"}
         assert Counter(params.values()) == Counter(expected.values()), trial.number
         plain = {name: text for name, text in expected.items() if name.isidentifier() and len(name) < 200}
         assert {name: params[name] for name in plain} == plain
-    for trial, curve in both(study, told, "curve"):
+    for trial, curve in both(study, exported, "curve"):
         assert curve == [(step, as_held(form, value)) for step, value in trial.reports], trial.number
-    for trial, values in both(study, told, "values"):
-        wanted = [] if trial.value is None else list(trial.values.values()) or [trial.value]
-        assert values == [as_held(form, value) for value in wanted][: len(values) or None], trial.number
-    for trial, numbers in both(study, told, "numbers"):
+    for trial, values in both(study, exported, "values"):
+        due = [] if trial.value is None else list(trial.values.values()) or [trial.value]
+        assert values == [as_held(form, value) for value in due][: len(values) or None], trial.number
+    for trial, numbers in both(study, exported, "numbers"):
         if trial.state not in OPEN:
             ended = {**(trial.details.get("metrics") or {}), **trial.values, study.description.metric: trial.value}
-            wanted = Counter(as_held(form, number) for number in counted(ended.values()).elements())
-            assert not wanted - numbers, trial.number
+            due = Counter(as_held(form, number) for number in counted(ended.values()).elements())
+            assert not due - numbers, trial.number
 
 
-def test_facts_of_trials_are_exported(form, study, told):
+def test_facts_of_trials_are_exported(form, study, exported):
     for trial in study.trials:
-        facts = told[trial.number].facts
+        facts = exported[trial.number].facts
         if trial.state in OPEN:
             continue
         if "reason" in facts:
@@ -419,20 +420,20 @@ def test_following_a_study_equals_exporting_it_at_once(form, name, destination, 
     at_once.mkdir()
     whole = place(form, at_once, request.getfixturevalue("store") if form == "mlflow" else None)
     exporter(form, whole)(study)
-    wanted = read(form, whole, study)
-    if form == "optuna":  # where the end of a trial that failed, which was told, is for good
+    direct = read(form, whole, study)
+    if form == "optuna":  # in which the exported end of a failed trial is for good
         for event in study.events:
             if event.kind is Kind.RETRIED and "had failed" in event.data["reason"]:
-                del wanted[event.trial]
+                del direct[event.trial]
     growing, export = Study(study.description, [], study.path), exporter(form, destination)
     for i, event in enumerate(study.events):
-        if i % 7 == 0 or event.kind in (Kind.RETRIED, Kind.RESUMED):  # it was told that the trial failed, or waits
+        if i % 7 == 0 or event.kind in (Kind.RETRIED, Kind.RESUMED):  # the trial is still failed or paused
             export(growing)
         growing.extend([event])
     export(growing)
     for _ in range(2):
         followed = read(form, destination, study)
-        assert {number: followed[number] for number in wanted} == wanted
+        assert {number: followed[number] for number in direct} == direct
         exporter(form, destination)(study)  # once more, by another process
 
 
@@ -473,8 +474,8 @@ def test_more_curves_grow_than_files_are_open(tmp_path, monkeypatch):
             written.report(trial, {step: step / 2})
     study = written.study()
     exporter("tensorboard", str(tmp_path / "runs"))(study)
-    told = read("tensorboard", str(tmp_path / "runs"), study)
-    assert [told[trial].curve for trial in trials] == [[(1, 0.5), (2, 1.0), (3, 1.5), (4, 2.0)]] * 5
+    exported = read("tensorboard", str(tmp_path / "runs"), study)
+    assert [exported[trial].curve for trial in trials] == [[(1, 0.5), (2, 1.0), (3, 1.5), (4, 2.0)]] * 5
 
 
 def test_two_studies_of_one_name_are_never_mixed(form, destination, tmp_path):
@@ -513,14 +514,14 @@ def test_names_that_collide_after_cleaning_stay_distinct(form, destination, stud
     for name in ("outcomes", "goals"):
         study = study_of(name)
         exporter(form, destination + ("" if form == "mlflow" else name))(study)
-        told = read(form, destination + ("" if form == "mlflow" else name), study)
+        exported = read(form, destination + ("" if form == "mlflow" else name), study)
         if name == "outcomes":
             config = study.trials[0].config
-            wanted = {comparable(config[name]) for name in ("a@1", "a#1", LONG + "1", LONG + "2")}
-            assert wanted <= set(told[0].params.values())
-            assert {METRICS["acc@5"], METRICS["acc#5"], METRICS["best"]} <= set(told[0].numbers)
+            texts = {comparable(config[name]) for name in ("a@1", "a#1", LONG + "1", LONG + "2")}
+            assert texts <= set(exported[0].params.values())
+            assert {METRICS["acc@5"], METRICS["acc#5"], METRICS["best"]} <= set(exported[0].numbers)
         else:
-            assert {1.0, 2.0, 0.0625} <= set(told[0].numbers)
+            assert {1.0, 2.0, 0.0625} <= set(exported[0].numbers)
 
 
 def test_json_has_notes_and_infinite_tags(study_of, tmp_path):
@@ -555,9 +556,9 @@ class Looked(list):
             yield item
 
     def __getitem__(self, key):
-        found = super().__getitem__(key)
-        Looked.count += len(found) if isinstance(key, slice) else 1
-        return found
+        items = super().__getitem__(key)
+        Looked.count += len(items) if isinstance(key, slice) else 1
+        return items
 
 
 @pytest.mark.parametrize("parts", [1, 20], ids=["at once", "followed"])

@@ -1,4 +1,4 @@
-"""Jobs of a cluster: what travels, what is refused, and whole studies on a head of this machine."""
+"""Jobs of a cluster send what they should, refuse what they must, and run whole studies on a local head."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ from raybo.common.errors import (
 from raybo.integrations import dashboard, jobs, package, transfer
 from raybo.journal import Journal, read
 from raybo.record.description import Description
-from raybo.record.events import Asked, Kind, Planned, State, Told
+from raybo.record.events import Asked, Kind, Planned, Told
 from raybo.record.goals import Goals
+from raybo.record.states import State
 from tests.engine.hosts import LocalHead
 from tests.journals import finished
 from tests.renewed import Renewed
@@ -49,17 +50,17 @@ ROOT = Path(raybo.__file__).parents[1]
 
 def events(*values):
     """A trial for each value, one after the other."""
-    found = [Planned(trials=9, number=1)]
+    listed = [Planned(trials=9, number=1)]
     for trial, value in enumerate(values):
         asked = {"x": [0.1], "values": [0.1], "tags": {"µ": 1e-17}, "seen": 0}
-        found.append(Asked.of(trial, asked, number=len(found) + 1))
-        found.append(Told(trial, value=value, seconds=0.1, number=len(found) + 1))
-    return found
+        listed.append(Asked.of(trial, asked, number=len(listed) + 1))
+        listed.append(Told(trial, value=value, seconds=0.1, number=len(listed) + 1))
+    return listed
 
 
-def write(path, found, description=DESCRIPTION):
+def write(path, listed, description=DESCRIPTION):
     with contextlib.closing(Journal(path, description)) as journal:
-        journal.append(found)
+        journal.append(listed)
     return path
 
 
@@ -90,7 +91,7 @@ def test_it_travels_while_it_is_written(tmp_path):
     assert read(tmp_path / "there.db")[1] == read(path)[1][:3]
 
 
-def test_what_arrives_is_only_added_to_what_it_continues(tmp_path):
+def test_unpacking_only_appends_to_the_journal_it_continues(tmp_path):
     here = write(tmp_path / "here.db", events(1.0))
     there = tmp_path / "there.db"
     transfer.unpack(transfer.pack(here), there)
@@ -112,7 +113,7 @@ def test_what_arrives_is_only_added_to_what_it_continues(tmp_path):
     assert (here.read_bytes(), there.read_bytes()) == before
 
 
-def test_a_journal_of_another_study_or_in_use_is_left_alone(tmp_path):
+def test_unpacking_refuses_foreign_and_busy_journals(tmp_path):
     here = write(tmp_path / "here.db", events(1.0))
     other = write(
         tmp_path / "other.db", events(1.0), Description("job", Goals(("score",), ("min",)), SPACE, "random", 0)
@@ -137,14 +138,14 @@ def test_what_arrives_is_checked_like_a_journal(tmp_path, where):
     part, key, forged = where
     content[part][key] = forged
     text = base64.b64encode(zlib.compress(json.dumps(content).encode())).decode()
-    with pytest.raises(JournalError, match="what arrived for it is damaged") as told:
+    with pytest.raises(JournalError, match="what arrived for it is damaged") as raised:
         transfer.unpack(text, tmp_path / "new.db")
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(raised.value)
     assert not (tmp_path / "new.db").exists()
 
 
 @pytest.mark.timeout(30)
-def test_what_arrives_follows_links_and_goes_into_nothing_but_files(tmp_path):
+def test_unpacking_follows_links_to_regular_files_only(tmp_path):
     text = transfer.pack(write(tmp_path / "here.db", events(1.0)))
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/null"), tmp_path):
@@ -158,7 +159,7 @@ def test_what_arrives_follows_links_and_goes_into_nothing_but_files(tmp_path):
     assert read(tmp_path / "there.db") == read(tmp_path / "here.db")
 
 
-def test_a_journal_is_found_in_a_log_whole_or_not_at_all(monkeypatch):
+def test_only_whole_journals_are_read_from_logs(monkeypatch):
     monkeypatch.setattr(transfer, "LINE", 10)
     text = "x" * 25
     lines = list(transfer.lines_of(text))
@@ -168,7 +169,7 @@ def test_a_journal_is_found_in_a_log_whole_or_not_at_all(monkeypatch):
         assert transfer.text_of(cut) is None
 
 
-def test_what_a_job_is_to_have_is_unloaded_where_it_runs(tmp_path, monkeypatch):
+def test_files_for_a_job_are_unloaded_there(tmp_path, monkeypatch):
     study = write(tmp_path / "study.db", events(1.0))
     other = write(tmp_path / "other.db", events(2.0))
     (tmp_path / "list.json").write_text('[{"x": 0.5}]')
@@ -218,7 +219,7 @@ def test_a_project_travels_without_what_no_job_needs(project, monkeypatch):
     assert {"out/x.log", "lib/secret.txt"} <= {path.as_posix() for path in package.files_of(project)}
 
 
-def test_links_that_leave_and_secrets_stay_here_and_are_named(project, tmp_path_factory, caplog):
+def test_secrets_and_outward_links_are_not_sent(project, tmp_path_factory, caplog):
     outside = tmp_path_factory.mktemp("outside")
     (outside / "passwd").write_text("x")
     (project / "passwd").symlink_to(outside / "passwd")
@@ -235,9 +236,11 @@ def test_links_that_leave_and_secrets_stay_here_and_are_named(project, tmp_path_
     assert {"inside", ".env.example", "id_map.csv", "job.py"} <= names
     secrets = {".env", ".env.local", ".ssh", "id_ed25519", "lib/deploy", "lib/server.pem", "settings"}
     assert not names & {*secrets, "passwd", "all/passwd", ".ssh/config"}
-    told = [record.getMessage() for record in caplog.records]
-    assert told[0].startswith(f"not sent, as they look like secrets: {', '.join(sorted(secrets))}; --exclude '!.env' s")
-    assert told[1:] == [f"not sent, as these links point outside {project}: all, passwd"]
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages[0].startswith(
+        f"not sent, as they look like secrets: {', '.join(sorted(secrets))}; --exclude '!.env' s"
+    )
+    assert messages[1:] == [f"not sent, as these links point outside {project}: all, passwd"]
     sent = {path.as_posix() for path in package.files_of(project, ["!.env", "!*.pem", "!deploy"])}
     assert {".env", "settings", "lib/server.pem", "lib/deploy"} <= sent
 
@@ -272,7 +275,7 @@ def test_the_same_files_make_the_same_zip(project):
         assert archive.getinfo("job.py").external_attr >> 16 & 0o777 == 0o755
 
 
-def test_what_is_too_large_is_refused_with_what_makes_it_so(project):
+def test_a_project_too_large_names_its_largest_file(project):
     with (project / "lib" / "weights.bin").open("wb") as file:
         file.truncate(101 * 2**20)  # a file with a hole takes no room
     with pytest.raises(
@@ -342,7 +345,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("status", "body", "words"), REFUSALS)
-def test_a_cluster_that_cannot_be_used_is_refused_with_the_reason(token, status, body, words):
+def test_an_unusable_cluster_is_refused_with_the_reason(token, status, body, words):
     token("ab" * 32)
     with answering(status, body) as (address, seen), pytest.raises(RayError, match=words):
         jobs.Cluster(address + "/")
@@ -371,7 +374,7 @@ def test_where_nobody_answers_is_told_within_seconds():
     assert time.monotonic() - begun < dashboard.ANSWER_SECONDS[1]
 
 
-def test_without_rays_job_client_it_is_told_what_to_install(monkeypatch):
+def test_a_missing_job_client_names_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "aiohttp", None)
     with pytest.raises(MissingExtra, match=re.escape(f"{install_command('cluster')}, which brings ray[default]")):
         jobs.Cluster("http://127.0.0.1:8265")
@@ -381,45 +384,45 @@ def test_without_rays_job_client_it_is_told_what_to_install(monkeypatch):
 
 
 class Client:
-    """Stands for Ray's client: keeps what it is given."""
+    """Stands for Ray's client, and keeps the last request."""
 
     def __init__(self):
-        self.given = {}
+        self.request = {}
 
-    def submit_job(self, **given):
-        self.given = given
-        self.zip = zipfile.ZipFile(given["runtime_env"]["working_dir"]).namelist()
-        self.luggage = [path for path in given["runtime_env"]["py_modules"] if Path(path).name == transfer.LUGGAGE]
-        return given["submission_id"]
+    def submit_job(self, **request):
+        self.request = request
+        self.zip = zipfile.ZipFile(request["runtime_env"]["working_dir"]).namelist()
+        self.luggage = [path for path in request["runtime_env"]["py_modules"] if Path(path).name == transfer.LUGGAGE]
+        return request["submission_id"]
 
     def list_jobs(self):
         from ray.dashboard.modules.job.pydantic_models import JobDetails
 
         common = {"type": "SUBMISSION", "status": "RUNNING", "entrypoint": ""}
         of_another = JobDetails(submission_id="another", **common)
-        ours = {key: self.given[key] for key in ("submission_id", "metadata") if key in self.given}
+        ours = {key: self.request[key] for key in ("submission_id", "metadata") if key in self.request}
         return [of_another, *([JobDetails(**ours, **common)] if ours else [])]
 
 
 @pytest.fixture
 def cluster():
-    found = jobs.Cluster.__new__(jobs.Cluster)
-    found.address, found._client = "http://head:8265", Client()
-    return found
+    made = jobs.Cluster.__new__(jobs.Cluster)
+    made.address, made._client = "http://head:8265", Client()
+    return made
 
 
-def test_a_job_is_raybo_tune_with_this_raybo_and_the_project(cluster, project):
+def test_a_job_sends_this_raybo_and_the_project(cluster, project):
     job = cluster.submit("lib/helper.py:it", ["--trials", "7", "--set", "a=b c"], directory=project)
     assert (job.state, job.target, job.exit_code, job.has_ended) == ("RUNNING", "lib/helper.py:it", None, False)
     assert re.fullmatch(r"helper-it-[0-9a-f]{6}", job.name)
     assert job.storage.startswith("~/raybo/")
     assert job.storage.endswith(f"/{project.name}/helper-it.db")
-    given = cluster._client.given
-    assert given["entrypoint"] == (
+    request = cluster._client.request
+    assert request["entrypoint"] == (
         f"exec python3 -m raybo.cli job-run '{job.storage}' lib/helper.py:it --trials 7 --set 'a=b c'"
     )
-    assert given["runtime_env"]["py_modules"] == [str(ROOT / "raybo")]
-    assert given["runtime_env"]["env_vars"]["RAY_JOB_STOP_SIGNAL"] == "SIGINT"  # `raybo stop` is like Ctrl-C
+    assert request["runtime_env"]["py_modules"] == [str(ROOT / "raybo")]
+    assert request["runtime_env"]["env_vars"]["RAY_JOB_STOP_SIGNAL"] == "SIGINT"  # `raybo stop` is like Ctrl-C
     assert "lib/helper.py" in cluster._client.zip
     assert cluster.jobs() == [job]  # and not that of another program
     with pytest.raises(RayError, match=f"no job x at http://head:8265; available: {job.name}"):
@@ -436,7 +439,7 @@ def test_a_job_is_raybo_tune_with_this_raybo_and_the_project(cluster, project):
         (["Preparing\n", "no such wheel\n"], "Preparing\nno such wheel\n"),  # all that there is
     ],
 )
-def test_a_job_is_followed_from_its_own_first_line(cluster, pieces, shown):
+def test_following_starts_at_the_first_own_line(cluster, pieces, shown):
     from ray.dashboard.modules.job.pydantic_models import JobDetails
 
     async def tail_job_logs(name):
@@ -447,9 +450,9 @@ def test_a_job_is_followed_from_its_own_first_line(cluster, pieces, shown):
     cluster._client.get_job_info = lambda name: JobDetails(
         type="SUBMISSION", submission_id=name, status="SUCCEEDED", entrypoint="", driver_exit_code=0
     )
-    said = []
-    job = cluster.follow("it-1", said.append)
-    assert "".join(said) == shown
+    pieces_shown = []
+    job = cluster.follow("it-1", pieces_shown.append)
+    assert "".join(pieces_shown) == shown
     assert (job.name, job.state, job.exit_code, job.has_ended) == ("it-1", "SUCCEEDED", 0, True)
 
 
@@ -460,11 +463,11 @@ def test_a_job_is_followed_from_its_own_first_line(cluster, pieces, shown):
         (f"{transfer.MARK}AAAA\n", "cannot be fetched: exit code 1"),  # cut short: a part of it is none
     ],
 )
-def test_a_journal_that_does_not_come_whole_is_refused(cluster, project, tmp_path, log, words):
+def test_fetching_an_incomplete_journal_is_refused(cluster, project, tmp_path, log, words):
     from ray.dashboard.modules.job.pydantic_models import JobDetails
 
     job, client = cluster.submit("job.py", [], directory=project), cluster._client
-    client.submit_job = lambda **given: given["submission_id"]
+    client.submit_job = lambda **request: request["submission_id"]
     client.get_job_info = lambda name: JobDetails(
         type="SUBMISSION", submission_id=name, status="FAILED", entrypoint="", driver_exit_code=1
     )
@@ -476,20 +479,20 @@ def test_a_journal_that_does_not_come_whole_is_refused(cluster, project, tmp_pat
     assert [name.rpartition("-")[0] for name in deleted] == [f"{job.name}-fetch"]
 
 
-def test_a_head_that_is_not_ready_is_waited_for_and_then_explained(cluster, project, monkeypatch):
-    said = "Request failed with status code 500: No available agent to submit job, please try again later.."
-    submit, refusals = cluster._client.submit_job, [RuntimeError(said)] * 3
+def test_submit_waits_for_an_unready_head(cluster, project, monkeypatch):
+    refusal = "Request failed with status code 500: No available agent to submit job, please try again later.."
+    submit, refusals = cluster._client.submit_job, [RuntimeError(refusal)] * 3
 
-    def reluctant(**given):
+    def reluctant(**request):
         if refusals:
             raise refusals.pop()
-        return submit(**given)
+        return submit(**request)
 
     monkeypatch.setattr(jobs.time, "sleep", lambda seconds: None)
     cluster._client.submit_job = reluctant
     assert cluster.submit("job.py", [], directory=project).target == "job.py"
     assert not refusals
-    refusals[:] = [RuntimeError(said)] * 3
+    refusals[:] = [RuntimeError(refusal)] * 3
     monkeypatch.setattr(jobs, "AGENT_SECONDS", -1.0)
     with pytest.raises(RayError, match=r"takes no jobs: .* is another Ray running on that machine\? .* port 52365"):
         cluster.submit("job.py", [], directory=project)
@@ -511,7 +514,7 @@ def test_what_cannot_be_submitted_is_refused(cluster, project):
         pytest.raises(JournalInUse, match="another process is writing it"),
     ):
         cluster.submit("job.py", [], directory=project, study=project / "used.db")
-    assert cluster._client.given == {}
+    assert cluster._client.request == {}
     (project / "job.db").unlink()
     cluster.submit("job.py", [], directory=project, study=project / "job.db")  # one that is not there is none
     assert cluster._client.luggage == []
@@ -584,10 +587,10 @@ def test_wrong_use_is_told_before_anything_is_sent(capsys, monkeypatch, argument
         ("STOPPED", None, 130, True, "job-1 was stopped"),
     ],
 )
-def test_submit_leaves_with_the_jobs_exit_code_and_its_journal(
+def test_submit_returns_exit_code_and_journal(
     state, exit_code, left_with, fetched, words, monkeypatch, capsys, project
 ):
-    said, brought = [], []
+    printed, brought = [], []
 
     class Cluster:
         def __init__(self, address):
@@ -597,7 +600,7 @@ def test_submit_leaves_with_the_jobs_exit_code_and_its_journal(
             return jobs.Job("job-1", "PENDING", target, "/data/s.db", "", None, "")
 
         def follow(self, name, show):
-            said.append(show("trial 0 of 50\n"))
+            printed.append(show("trial 0 of 50\n"))
             return jobs.Job(name, state, "job.py", "/data/s.db", "", exit_code, "no head")
 
         def fetch(self, name, path):
@@ -637,8 +640,8 @@ HURRY = 300.0  # seconds after which something that should have happened has not
 
 @pytest.fixture(scope="module")
 def heads():
-    with Renewed(lambda: LocalHead(cpus=2)) as found:
-        yield found
+    with Renewed(lambda: LocalHead(cpus=2)) as renewed:
+        yield renewed
 
 
 @pytest.fixture
@@ -694,15 +697,15 @@ def test_a_real_model_is_tuned_by_submitting_it(head, tmp_path):
     study = raybo.load(path)
     assert study.count(State.FINISHED) == 3
     assert f"best accuracy {study.best.value:.6g} (trial {study.best.number})" in out
-    (kept,) = Path(head.directory, "raybo").rglob("*.db")  # in the home of the head's user
-    assert kept.name == "gradient_boosting.db"
-    assert read(kept) == read(path)
+    (sent,) = Path(head.directory, "raybo").rglob("*.db")  # in the home of the head's user
+    assert sent.name == "gradient_boosting.db"
+    assert read(sent) == read(path)
 
 
 @pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.timeout(600)
-def test_a_study_goes_to_the_cluster_and_back_and_on(head, folder):
+def test_a_study_continues_here_and_on_the_cluster(head, folder):
     path, there = folder / "job.db", head.directory / "there" / "job.db"
     tune = ["tune", "job.py", "--workers", 1, "--quiet"]
     submit = ["submit", "job.py", "--storage", there]
@@ -734,7 +737,7 @@ def test_a_study_goes_to_the_cluster_and_back_and_on(head, folder):
 @pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.timeout(600)
-def test_a_job_is_listed_fetched_while_it_runs_attached_to_and_stopped(head, folder):
+def test_a_running_job_is_listed_fetched_and_stopped(head, folder):
     out, _ = run(
         head, folder, "submit", "job.py", "--trials", 5_000, "--no-follow", "--storage", "~/long.db", "--method",
         "random", "--set", "seconds=0.2",
@@ -778,7 +781,7 @@ def test_a_job_is_listed_fetched_while_it_runs_attached_to_and_stopped(head, fol
 @pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.timeout(600)
-def test_what_a_job_dies_of_is_told_with_its_exit_code(head, folder):
+def test_a_failed_job_shows_exit_code_and_cause(head, folder):
     out, err = run(head, folder, "submit", "job.py", "--trials", 0, code=2)
     assert "Error: trials must be a whole number from 1, got 0" in out
     assert re.fullmatch(r"Error: job-\w+ failed: exit code 2, see its output\n", err)
@@ -815,7 +818,7 @@ def test_results_and_lists_from_here_enter_there(head, folder):
 @pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.timeout(600)
-def test_a_real_head_refuses_a_wrong_token_and_none(head, folder):
+def test_a_real_head_refuses_wrong_or_missing_tokens(head, folder):
     for token, words in (("0" * 64, "refuses the token"), (None, "wants a token, and there is none here")):
         environment = {key: value for key, value in head.environment.items() if key != "RAY_AUTH_TOKEN"}
         if token:

@@ -1,4 +1,4 @@
-"""RayboSearch called as Ray Tune calls its searchers, without a Ray."""
+"""RayboSearch behaves as Ray Tune's searchers do, when called without a Ray."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ import raybo
 from raybo.common.errors import JournalError, MethodError, SpaceError, install_command
 from raybo.integrations.ray_tune import RayboSearch
 from raybo.methods import METHODS, needs_context
-from raybo.record.events import State
+from raybo.record.states import State
 
 METHODS_TRIED = [name for name in ("random", "auto", "gp-ucb", "ei", "uhe", "sbo-kde") if name in METHODS]
 SPACE = {"x": tune.uniform(-1, 1), "model": {"depth": tune.randint(1, 9), "kind": tune.choice(["a", "b"])}, "k": 3}
@@ -59,11 +59,11 @@ class Real:
 NUMBERS.append(Real())
 
 
-def search(method="random", space=SPACE, **given):
+def search(method="random", space=SPACE, **arguments):
     context = CONTEXT if needs_context(method) else None
     early = {"initial": 3} if method in ("gp-ucb", "ei") else {}  # or these tests would end inside the initial design
-    given = {"metric": "loss", "mode": "min", "seed": 0, "context": context, **early, **given}
-    return RayboSearch(space, method=method, **given)
+    arguments = {"metric": "loss", "mode": "min", "seed": 0, "context": context, **early, **arguments}
+    return RayboSearch(space, method=method, **arguments)
 
 
 def objective(config):
@@ -72,13 +72,13 @@ def objective(config):
 
 def run(searcher, ids, function=objective):
     """Trials one after another; their configurations."""
-    found = []
+    configs = []
     for trial_id in ids:
         config = searcher.suggest(trial_id)
-        found.append(config)
+        configs.append(config)
         result = {"loss": function(config), "wind": 0.5, "done": True}
         searcher.on_trial_complete(trial_id=trial_id, result=result)
-    return found
+    return configs
 
 
 def names(prefix, n):
@@ -310,9 +310,9 @@ def test_the_metric_comes_from_the_tuner_or_defaults():
     assert named._asker.mode == "max"
 
 
-@pytest.mark.parametrize("given", [{"metric": None}, {}])
-def test_the_tuners_metric_wins(given):
-    searcher = search(**given)
+@pytest.mark.parametrize("arguments", [{"metric": None}, {}])
+def test_the_tuners_metric_wins(arguments):
+    searcher = search(**arguments)
     searcher.set_search_properties("accuracy", "min", {})
     searcher.suggest("t")
     assert outcome(searcher, result={"accuracy": 0.5, "loss": 7.0}).value == 0.5
@@ -485,8 +485,8 @@ def test_points_of_any_space_return_bit_for_bit(space, seed):
     for rewards in (None, [None] * 4):
         again = search(space=space, seed=seed + 1, points_to_evaluate=configs, evaluated_rewards=rewards)
         assert [repr(again.suggest(f"t{i}")) for i in range(4)] == list(map(repr, configs))
-    told = search(space=space, seed=seed, points_to_evaluate=configs, evaluated_rewards=[1.0, 2.0, 3.0, 4.0])
-    assert [repr(trial.config) for trial in trials_of(told)] == list(map(repr, configs))
+    rewarded = search(space=space, seed=seed, points_to_evaluate=configs, evaluated_rewards=[1.0, 2.0, 3.0, 4.0])
+    assert [repr(trial.config) for trial in trials_of(rewarded)] == list(map(repr, configs))
 
 
 # ---- what is refused
@@ -523,9 +523,9 @@ def test_without_ray_tune_the_extra_is_named():
         "try:\n    import raybo.integrations.ray_tune\n"
         "except raybo.RayboError as error:\n    print(error)"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert install_command("tune") in said.stdout
-    assert said.stdout.count("\n") == 1
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert install_command("tune") in done.stdout
+    assert done.stdout.count("\n") == 1
 
 
 # ---- save and restore
@@ -610,7 +610,7 @@ def test_attributes_of_a_subclass_are_restored(tmp_path):
     Counting().restore(tmp_path / "state")
 
 
-def test_a_state_read_back_keeps_off_the_same_edges(tmp_path):
+def test_restored_searchers_keep_half_open_ranges(tmp_path):
     searcher = RayboSearch({"m": {"x": tune.uniform(0, 1)}, "y": tune.quniform(0, 1, 0.5)}, "loss", "max", seed=0)
     searcher.suggest("a")
     searcher.save(tmp_path / "state")
@@ -652,8 +652,8 @@ def test_a_file_that_is_no_state_is_refused(tmp_path):
 
 
 def test_numbers_of_numpy_are_saved(tmp_path):
-    given = {"initial": np.int64(2), "nu": np.float32(0.5)}
-    saved = search("ei", seed=np.int64(3), steps=np.int64(5), **given)
+    options = {"initial": np.int64(2), "nu": np.float32(0.5)}
+    saved = search("ei", seed=np.int64(3), steps=np.int64(5), **options)
     saved.save(str(tmp_path / "state.json"))
     restored = search("ei", seed=9)
     restored.restore(str(tmp_path / "state.json"))
@@ -725,8 +725,8 @@ def test_without_steps_early_ends_count_as_finished():
         search(steps=0)
 
 
-def several(method="random", **given):
-    more = {"metrics": {"loss": "min", "seconds": "min"}, "constraints": {"size": "<= 1"}, "seed": 0, **given}
+def several(method="random", **arguments):
+    more = {"metrics": {"loss": "min", "seconds": "min"}, "constraints": {"size": "<= 1"}, "seed": 0, **arguments}
     return RayboSearch({"x": tune.uniform(0, 2)}, method=method, **more)
 
 
@@ -768,8 +768,8 @@ def test_all_numbers_of_early_ended_trials_count(tmp_path):
     for trial, curves in ((ended, 3), (lacking, 2)):
         assert (trial.state, trial.step) == (State.PRUNED, 2)
         assert trial.reason == "Ray Tune ended it after iteration 2 of 4"
-        told = several_results(trial.config)
-        expected = [[(1, -told["loss"]), (2, -told["loss"])], [(1, -told["seconds"]), (2, -told["seconds"])]]
+        result = several_results(trial.config)
+        expected = [[(1, -result["loss"]), (2, -result["loss"])], [(1, -result["seconds"]), (2, -result["seconds"])]]
         record = searcher._asker.history.records[trial.number]
         assert [list(curve) for curve in record.curves[:2]] == expected
         assert sum(len(curve) > 0 for curve in record.curves) == curves
@@ -785,7 +785,7 @@ def test_a_report_that_violates_a_constraint_is_infeasible(tmp_path, steps):
         return several(steps=steps, constraints={"size": "<= 1 at every step"})
 
     searcher = searching()
-    for trial_id, sizes in (("kept", (0.5, 0.9, 0.5)), ("broke", (0.5, 3.0, 0.5))):
+    for trial_id, sizes in (("feasible", (0.5, 0.9, 0.5)), ("broke", (0.5, 3.0, 0.5))):
         searcher.suggest(trial_id)
         for step, size in enumerate(sizes, start=1):
             result = {"loss": 1.0, "seconds": 1.0, "size": size, "training_iteration": step}
@@ -795,8 +795,8 @@ def test_a_report_that_violates_a_constraint_is_infeasible(tmp_path, steps):
     again = searching()
     again.restore(str(tmp_path / "state.json"))
     for each in (searcher, again):
-        kept, broke = each._asker.trials
-        assert (kept.feasible, broke.feasible, broke.violations) == (True, False, {"size": 2.0})
+        feasible, broke = each._asker.trials
+        assert (feasible.feasible, broke.feasible, broke.violations) == (True, False, {"size": 2.0})
         assert [trial.number for trial in each._asker.front] == [0]
 
 
@@ -821,8 +821,8 @@ def test_a_trial_that_lacks_a_metric_has_failed(caplog):
         trial = searcher._asker.trials[-1]
         assert trial.state is State.FAILED
         assert why in trial.reason
-    told = [record.getMessage() for record in caplog.records]
-    assert told == ["raybo: trial a counts as failed: it reported no size"]  # once
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages == ["raybo: trial a counts as failed: it reported no size"]  # once
 
 
 def test_what_tune_wants_is_one_of_the_metrics():

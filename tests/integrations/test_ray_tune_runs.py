@@ -1,4 +1,4 @@
-"""RayboSearch inside real Tuners: early stopping, failures, placeholders, and an experiment killed and restored."""
+"""RayboSearch runs inside real Tuners: early stopping, failures, placeholders, a killed and restored experiment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytest.importorskip("ray.tune")
 from ray import tune
 
 from raybo.integrations.ray_tune import RayboSearch
-from raybo.record.events import State
+from raybo.record.states import State
 from tests.integrations.tune_xgboost import TRIALS
 
 pytestmark = [
@@ -44,7 +44,7 @@ def fit(tmp_path, train, search, space, samples, **config):
         ).fit()
 
 
-def test_a_tuner_with_failures_objects_and_a_conditional_space(ray_session, tmp_path):
+def test_tuner_handles_failures_objects_and_conditional_spaces(ray_session, tmp_path):
     thing = Thing()
     space = {
         "x": tune.uniform(0, 1),
@@ -74,7 +74,7 @@ def test_a_tuner_with_failures_objects_and_a_conditional_space(ray_session, tmp_
 
 
 @pytest.mark.timeout(900)
-def test_killed_and_restored_it_ends_with_the_right_number_of_trials(tmp_path):
+def test_a_killed_tuner_restores_and_completes_all_trials(tmp_path):
     (tmp_path / "held").touch()  # however late it is killed, there are trials left
     command = [sys.executable, "-m", "tests.integrations.tune_xgboost", str(tmp_path)]
     driver = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
@@ -93,15 +93,15 @@ def test_killed_and_restored_it_ends_with_the_right_number_of_trials(tmp_path):
 
     done = subprocess.run(command, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr[-3000:]
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert len(found["ends"]) == TRIALS
-    assert found["errors"] == 0
-    assert min(iteration for iteration, _ in found["ends"]) < 4  # ASHA stopped some of them
+    summary = json.loads(done.stdout.splitlines()[-1])
+    assert len(summary["ends"]) == TRIALS
+    assert summary["errors"] == 0
+    assert min(iteration for iteration, _ in summary["ends"]) < 4  # ASHA stopped some of them
     state = saved(tmp_path)
-    told = [event for event in state["events"] if event[0] == "told"]
-    assert len(told) == TRIALS
-    values = sorted(event[2]["value"] for event in told)
-    assert values == pytest.approx(sorted(accuracy for _, accuracy in found["ends"]))
+    results = [event for event in state["events"] if event[0] == "told"]
+    assert len(results) == TRIALS
+    values = sorted(event[2]["value"] for event in results)
+    assert values == pytest.approx(sorted(accuracy for _, accuracy in summary["ends"]))
 
 
 def saved(tmp_path):

@@ -91,8 +91,8 @@ def test_tuning_a_pipeline_improves_on_the_first():
 def test_equal_seeds_give_equal_candidates():
     one, again, other = (quick(method="auto", n_iter=12, random_state=s).fit(X, Y) for s in (1, 1, 2))
     assert one.cv_results_["params"] == again.cv_results_["params"] != other.cv_results_["params"]
-    told = [trial.value for trial in one.searcher_.trials]
-    np.testing.assert_array_equal(told, one.cv_results_["mean_test_score"])
+    values = [trial.value for trial in one.searcher_.trials]
+    np.testing.assert_array_equal(values, one.cv_results_["mean_test_score"])
 
 
 def test_batches_stop_at_n_iter():
@@ -101,7 +101,7 @@ def test_batches_stop_at_n_iter():
     assert len({c["C"] for c in search.cv_results_["params"]}) == 7
 
 
-def test_the_method_has_the_options_and_knows_how_many_are_planned():
+def test_method_receives_options_and_the_planned_number():
     searcher = quick(method="gp-ucb", options={"initial": 2, "solver": "cg"}).fit(X, Y).searcher_
     assert (searcher.method.initial, searcher.method.solver) == (2, "cg")
     assert searcher.history.planned == 4
@@ -113,7 +113,7 @@ def test_train_scores_are_returned_if_requested():
     assert "mean_train_score" not in quick().fit(X, Y).cv_results_
 
 
-def test_it_is_cloned_pickled_and_known_for_what_it_tunes():
+def test_search_clones_pickles_and_keeps_estimator_type():
     search = quick()
     assert clone(search).get_params()["n_iter"] == 4
     assert is_classifier(search)
@@ -161,7 +161,7 @@ def test_a_scorer_that_returns_a_dict_needs_refit():
 
 
 class Moody(ClassifierMixin, BaseEstimator):
-    """Fails, or scores NaN, where it is told to."""
+    """Fails or scores NaN, as its mood says."""
 
     def __init__(self, mood=0.0):
         self.mood = mood
@@ -202,18 +202,18 @@ def test_where_every_fit_fails_the_search_says_so(error_score):
 @pytest.mark.parametrize("points", [1, 4])
 def test_failed_fits_are_told_once_and_all_together(points):
     search = quick(Moody(), {"mood": raybo.Float(0, 1)}, n_iter=8, n_points=points)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         search.fit(X, Y)
     failed = sum(str(trial.state) == "failed" for trial in search.searcher_.trials)
-    fits, scores = told
+    fits, scores = caught
     assert fits.category is FitFailedWarning
     assert f"{3 * failed} fits failed out of a total of 24" in str(fits.message)
     assert str(scores.message).count("nan") == failed
     assert "not today" in next(t.reason for t in search.searcher_.trials if t.reason)
 
 
-def test_a_score_for_failed_fits_counts_as_their_value():
+def test_error_score_is_the_value_of_failed_fits():
     with pytest.warns(FitFailedWarning, match="will be set to -3"):
         search = quick(Moody(), {"mood": raybo.Float(0, 1)}, n_iter=6, error_score=-3).fit(X, Y)
     values = [trial.value for trial in search.searcher_.trials]
@@ -228,10 +228,10 @@ def test_one_fold_without_a_score_is_one_warning():
         calls.append(1)
         return np.nan if len(calls) == 5 else 1.0
 
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         quick(scoring=scorer, n_iter=5).fit(X, Y)
-    assert [str(w.message).count("nan") for w in told] == [1]
+    assert [str(w.message).count("nan") for w in caught] == [1]
 
 
 # ---- splits
@@ -271,7 +271,7 @@ def test_each_fit_splits_anew():
     assert len(scores) == 3
 
 
-def test_no_splits_and_a_wrong_number_of_them_are_told():
+def test_no_splits_or_a_wrong_number_are_refused():
     with pytest.raises(ValueError, match="No fits were performed"):
         quick(cv=iter([])).fit(X, Y)
 
@@ -332,7 +332,7 @@ def test_wrong_use_is_told():
         quick(options={"trials": 3}).fit(X, Y)
 
 
-def test_what_is_refused_is_refused_before_the_first_fit(monkeypatch):
+def test_wrong_arguments_are_refused_before_any_fit(monkeypatch):
     monkeypatch.setattr(LogisticRegression, "fit", lambda *_: pytest.fail("it was fitted"))
     for keywords, error in (
         ({"space": {"C": stats.expon()}}, SpaceError),
@@ -348,7 +348,7 @@ def test_what_is_refused_is_refused_before_the_first_fit(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("given", "read"),
+    ("written", "read"),
     [
         (raybo.Float(0, 1), raybo.Float(0, 1)),
         (["rbf", "poly", "rbf"], raybo.Categorical(["rbf", "poly"])),
@@ -370,8 +370,8 @@ def test_what_is_refused_is_refused_before_the_first_fit(monkeypatch):
         (stats.truncnorm(-2, 2, loc=1), raybo.Float(-1, 3)),
     ],
 )
-def test_what_users_of_scikit_learn_write_is_read(given, read):
-    (parameter,) = space_of({"p": given}).parameters.values()
+def test_what_users_of_scikit_learn_write_is_read(written, read):
+    (parameter,) = space_of({"p": written}).parameters.values()
     assert parameter == read
     assert [type(choice) for choice in getattr(parameter, "choices", ())] == [
         type(choice) for choice in getattr(read, "choices", ())
@@ -384,7 +384,7 @@ def test_series_and_indices_are_choices():
         assert space_of({"C": values}).parameters[("C",)] == raybo.Categorical([0.1, 1.0])
 
 
-def test_a_list_of_dicts_is_a_choice_of_what_goes_together():
+def test_a_list_of_dicts_is_a_conditional_choice():
     space = [
         {"kernel": ["rbf"], "gamma": stats.loguniform(1e-3, 10)},
         {"kernel": ["poly"], "degree": range(2, 4), "coef0": [0.0, 1.0]},
@@ -400,7 +400,7 @@ def test_a_list_of_dicts_is_a_choice_of_what_goes_together():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("written", "message"),
     [
         (stats.norm(), "C: the distribution norm has no bounds, and the search needs a range; give raybo.Float"),
         (stats.poisson(3), "C: the distribution poisson has no bounds"),
@@ -411,12 +411,12 @@ def test_a_list_of_dicts_is_a_choice_of_what_goes_together():
         (np.zeros((2, 2)), r"C: an array of choices must have one axis, got shape \(2, 2\)"),
     ],
 )
-def test_what_cannot_be_searched_is_refused_with_the_remedy(given, message):
+def test_unsearchable_parameters_are_refused_with_a_remedy(written, message):
     with pytest.raises(SpaceError, match=message):
-        space_of({"C": given})
+        space_of({"C": written})
 
 
-def test_a_space_of_raybo_is_taken_as_it_is():
+def test_a_raybo_space_is_used_unchanged():
     space = space_of({"C": raybo.Float(0, 1), "kernel": ["rbf", "poly"]})
     assert space_of(space) is space
     with pytest.raises(SpaceError, match="a search space is a dict"):

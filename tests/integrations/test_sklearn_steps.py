@@ -1,4 +1,4 @@
-"""scikit-learn's estimators step by step: passes, growing ensembles, checkpoints."""
+"""scikit-learn's estimators are fitted step by step: passes, growing ensembles, checkpoints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from raybo.common.errors import ObjectiveError
 from raybo.integrations.sklearn import RayboSearchCV
 from raybo.integrations.sklearn_steps import fit_in_steps
 from raybo.job.reports import reports_sent_to
-from tests.integrations.listener import Kept
+from tests.integrations.listener import Listener
 
 RNG = np.random.default_rng(0)
 X = RNG.random((60, 3))
@@ -31,9 +31,9 @@ def score(model):
 
 
 def test_passes_are_partial_fits():
-    told = list(fit_in_steps(SGDClassifier(random_state=0), X, Y, 4, score, by=2))
+    reports = list(fit_in_steps(SGDClassifier(random_state=0), X, Y, 4, score, by=2))
     plain = SGDClassifier(random_state=0)
-    for metrics in told:
+    for metrics in reports:
         for _ in range(2):
             plain.partial_fit(X, Y, classes=[0, 1])
         assert metrics == score(plain)
@@ -42,30 +42,30 @@ def test_passes_are_partial_fits():
 
 def test_an_ensemble_grown_in_steps_is_identical():
     estimator = GradientBoostingClassifier(max_depth=2, random_state=0)
-    told = list(fit_in_steps(estimator, X, Y, 5, score, grows="n_estimators", by=3))
+    reports = list(fit_in_steps(estimator, X, Y, 5, score, grows="n_estimators", by=3))
     assert estimator.n_estimators_ == 15
     whole = GradientBoostingClassifier(max_depth=2, random_state=0, n_estimators=15).fit(X, Y)
-    assert told[-1] == score(whole)
+    assert reports[-1] == score(whole)
 
 
 @pytest.mark.parametrize("grows", [None, "n_estimators"])
-def test_a_lost_trial_goes_on_to_the_same_curve(tmp_path, grows):
+def test_a_resumed_fit_has_the_same_curve(tmp_path, grows):
     def made():
         return SGDClassifier(random_state=0) if grows is None else GradientBoostingClassifier(random_state=0)
 
-    def run(kept):
-        with reports_sent_to(kept):
+    def run(listener):
+        with reports_sent_to(listener):
             for metrics in fit_in_steps(made(), X, Y, 6, score, grows=grows):
-                kept.report(metrics, None)
+                listener.report(metrics, None)
 
-    whole, lost = Kept(tmp_path / "a"), Kept(tmp_path / "b", die_at=4)
-    for kept in (whole, lost):
-        kept.directory.mkdir()
+    whole, lost = Listener(tmp_path / "a"), Listener(tmp_path / "b", die_at=4)
+    for listener in (whole, lost):
+        listener.directory.mkdir()
     run(whole)
     with pytest.raises(KeyboardInterrupt):
         run(lost)
     run(lost)
-    assert lost.heard == whole.heard
+    assert lost.reports == whole.reports
 
 
 def test_who_cannot_learn_in_steps_is_named():
@@ -84,8 +84,8 @@ ASHA = {"scheduler": "asha", "scheduler_options": {"eta": 2}}
 
 
 def search(estimator, space, **keywords):
-    given = {"n_iter": 6, "method": "random", "random_state": 0, "cv": 3, "steps": 8}
-    return RayboSearchCV(estimator, space, **{**given, **keywords})
+    arguments = {"n_iter": 6, "method": "random", "random_state": 0, "cv": 3, "steps": 8}
+    return RayboSearchCV(estimator, space, **{**arguments, **keywords})
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_candidates_ended_early_rank_below_finished_ones(variant, n_points):
 
 
 class Breaking(ClassifierMixin, BaseEstimator):
-    """Learns nothing, and breaks with its third step where it is told a number from 5."""
+    """Learns nothing, and breaks at its third step if `breaks` is at least 5."""
 
     def __init__(self, breaks=0):
         self.breaks = breaks
@@ -192,7 +192,7 @@ def test_a_candidate_that_breaks_midway_has_failed(n_points):
 
 
 @pytest.mark.parametrize(
-    ("keywords", "error", "told"),
+    ("keywords", "error", "message"),
     [
         ({"grows": "max_iter"}, ObjectiveError, "SVC does not have both warm_start and max_iter"),
         ({}, ObjectiveError, "SVC has no partial_fit"),
@@ -202,8 +202,8 @@ def test_a_candidate_that_breaks_midway_has_failed(n_points):
         ({"scheduler": "asher"}, raybo.MethodError, "asha"),
     ],
 )
-def test_wrong_steps_are_refused_in_a_line(keywords, error, told):
-    with pytest.raises(error, match=told):
+def test_wrong_steps_are_refused_in_a_line(keywords, error, message):
+    with pytest.raises(error, match=message):
         search(SVC(), {"C": raybo.Float(0.1, 1.0)}, **keywords).fit(X, Y)
 
 

@@ -1,4 +1,4 @@
-"""What a writer is sent of a study: each event once, everything again after a failure, nothing that did not stay so."""
+"""A writer receives each event once, everything again after a failure, and nothing that was withdrawn."""
 
 from __future__ import annotations
 

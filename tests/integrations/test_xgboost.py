@@ -1,4 +1,4 @@
-"""The callback of XGBoost: what it reports, what it saves, and how training goes on from there."""
+"""XGBoost's callback reports and saves checkpoints, from which training resumes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import xgboost
 import raybo
 from raybo.integrations.xgboost import Report, going_on
 from raybo.job.reports import reports_sent_to
-from tests.integrations.listener import Kept
+from tests.integrations.listener import Listener
 
 PARAMETERS = {"eta": 0.3, "max_depth": 3, "nthread": 1, "seed": 0, "eval_metric": ["rmse", "mae"]}
 
@@ -32,37 +32,37 @@ def train(rounds, callback, **more):
 
 
 def test_every_so_many_rounds_are_a_step(tmp_path):
-    kept = Kept(tmp_path)
-    with reports_sent_to(kept):
+    listener = Listener(tmp_path)
+    with reports_sent_to(listener):
         log = train(11, Report("train", "mae", name="error", every=5))
-    assert kept.heard == {1: {"error": log["mae"][4]}, 2: {"error": log["mae"][9]}}
+    assert listener.reports == {1: {"error": log["mae"][4]}, 2: {"error": log["mae"][9]}}
 
 
-def test_a_lost_trial_goes_on_with_its_trees_to_the_same_curve(tmp_path):
-    whole, lost = Kept(tmp_path / "a"), Kept(tmp_path / "b", die_at=4)
-    for kept in (whole, lost):
-        kept.directory.mkdir()
+def test_resumed_boosting_has_the_same_curve(tmp_path):
+    whole, lost = Listener(tmp_path / "a"), Listener(tmp_path / "b", die_at=4)
+    for listener in (whole, lost):
+        listener.directory.mkdir()
     with reports_sent_to(whole):
         train(12, Report("train", "rmse", every=2), **going_on(12))
     with reports_sent_to(lost):
         with pytest.raises(KeyboardInterrupt):
             train(12, Report("train", "rmse", every=2), **going_on(12))
-        assert list(lost.heard) == [1, 2, 3]
+        assert list(lost.reports) == [1, 2, 3]
         rest = going_on(12)
         assert rest["num_boost_round"] == 6
         train(12, Report("train", "rmse", every=2), **rest)
         assert going_on(12)["num_boost_round"] == 0
-    assert list(lost.heard) == [1, 2, 3, 4, 5, 6]
-    for step, metrics in whole.heard.items():
-        assert lost.heard[step]["rmse"] == pytest.approx(metrics["rmse"], rel=1e-5)
+    assert list(lost.reports) == [1, 2, 3, 4, 5, 6]
+    for step, metrics in whole.reports.items():
+        assert lost.reports[step]["rmse"] == pytest.approx(metrics["rmse"], rel=1e-5)
 
 
 def test_a_pruned_trial_leaves_the_training(tmp_path):
-    kept = Kept(tmp_path, prune_at=2)
-    with reports_sent_to(kept), pytest.raises(raybo.TrialPruned):
+    listener = Listener(tmp_path, prune_at=2)
+    with reports_sent_to(listener), pytest.raises(raybo.TrialPruned):
         train(9, Report("train", "rmse", save=False))
-    assert list(kept.heard) == [1, 2]
-    assert kept.last is None
+    assert list(listener.reports) == [1, 2]
+    assert listener.last is None
 
 
 def test_outside_a_trial_it_does_nothing():

@@ -1,4 +1,4 @@
-"""Objectives: declared, loaded from files, given settings; and each way in which a file can be none."""
+"""Objectives are declared, loaded from files and given settings; unusable files are refused."""
 
 from __future__ import annotations
 
@@ -332,7 +332,7 @@ def test_module_is_loaded_despite_a_file_so_named(package):
 
 
 @pytest.mark.parametrize(
-    ("target", "told"),
+    ("target", "message"),
     [
         ("shop.jobs.furst", "there is no module 'shop.jobs.furst' here"),
         ("shp.jobs.first:job", "there is no module 'shp' here"),
@@ -343,10 +343,10 @@ def test_module_is_loaded_despite_a_file_so_named(package):
         ("shop/jobs/furst.py", "did you mean 'shop/jobs/first.py'"),
     ],
 )
-def test_a_module_that_cannot_be_had_is_named(package, target, told):
+def test_a_module_that_cannot_be_had_is_named(package, target, message):
     (package / "shop" / "broken.py").write_text("import nothing_like_it\n")
     (package / "shop" / "plain.py").write_text("def plain(config): return 1.0\n")
-    with pytest.raises(ObjectiveError, match=told):
+    with pytest.raises(ObjectiveError, match=message):
         load_objective(target)
 
 
@@ -379,7 +379,7 @@ class Plain:
 
 
 @pytest.mark.parametrize(
-    ("function", "told"),
+    ("function", "message"),
     [
         (asynchronous, "asynchronous is async"),
         (asynchronously_generating, "is async"),
@@ -392,8 +392,8 @@ class Plain:
         (lambda **settings: 1.0, "a function whose first parameter is the configuration"),
     ],
 )
-def test_job_that_could_never_run_is_refused(function, told):
-    with pytest.raises(ObjectiveError, match=told):
+def test_job_that_could_never_run_is_refused(function, message):
+    with pytest.raises(ObjectiveError, match=message):
         raybo.objective(space={"x": raybo.Float(0, 1)})(function)
 
 

@@ -1,4 +1,4 @@
-"""Trials that report as they go: their events folded, verdicts by ask and tell, and what a job may say."""
+"""Reports of trials are folded into the history, judged by ask and tell, and checked."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from raybo.job import reports
 from raybo.journal import Journal, read
 from raybo.record.append_only import Grown
 from raybo.record.description import Description
-from raybo.record.events import COUNTED, KINDS, Kind, Pruned, Reported, Resumed, State
+from raybo.record.events import KINDS, Kind, Pruned, Reported, Resumed
 from raybo.record.goals import Goals
+from raybo.record.states import COUNTED, State
 from raybo.schedulers import GO, Verdict, make
 from raybo.schedulers.rule import Rule
 from raybo.study.replay import replay, replay_verdicts
@@ -113,39 +114,39 @@ def test_repeated_step_counts_as_first_reported():
 RETRIED = (Kind.RETRIED, 0, {"reason": "its worker died", "attempt": 2})
 
 
-def told_of(*events, which="last", **returned):
+def outcome_of(*events, which="last", **returned):
     searcher = study_of(ASKED, *events)
     return with_value(searcher.trials[0], {"seconds": 1.0, **returned}, searcher.ledger.goal, which)
 
 
-def said(step, value, loss, **more):
+def with_loss(step, value, loss, **more):
     return reported(0, step, value, metrics={"loss": loss}, **more)
 
 
 def test_repeated_run_has_its_own_value_and_metrics():
-    first = said(1, 0.9, 3600.0), said(2, 0.99, 3601.0)
+    first = with_loss(1, 0.9, 3600.0), with_loss(2, 0.99, 3601.0)
     fails = Kind.FAILED, 0, {"reason": "it raised"}
     for between in ((RETRIED,), (fails, RETRIED)):
-        again = [*first, *between, said(1, 0.6, 100.0, repeated=True)]
+        again = [*first, *between, with_loss(1, 0.6, 100.0, repeated=True)]
         for events, value, loss in (
             (first, 0.99, 3601.0),
             ([*first, *between], 0.99, 3601.0),  # it goes on from its last checkpoint, and has nothing left to do
             (again, 0.6, 100.0),  # it ended earlier
-            ([*again, said(2, 0.5, 101.0, repeated=True)], 0.5, 101.0),
-            ([*again, said(2, 0.5, 101.0, repeated=True), said(3, 0.4, 102.0)], 0.4, 102.0),
-            ([*first, *between, said(2, 0.5, 101.0, repeated=True)], 0.5, 101.0),  # from the checkpoint of step 1
+            ([*again, with_loss(2, 0.5, 101.0, repeated=True)], 0.5, 101.0),
+            ([*again, with_loss(2, 0.5, 101.0, repeated=True), with_loss(3, 0.4, 102.0)], 0.4, 102.0),
+            ([*first, *between, with_loss(2, 0.5, 101.0, repeated=True)], 0.5, 101.0),  # from the checkpoint of step 1
         ):
-            told = told_of(*events)
-            assert (told["value"], told["metrics"]) == (value, {"loss": loss})
-    assert told_of(*again, which="best")["value"] == 0.6
-    assert told_of(*again, said(3, 0.4, 102.0), which="best")["value"] == 0.6
-    saved = said(1, 0.9, 3600.0, checkpoint="1-1"), first[1]
+            outcome = outcome_of(*events)
+            assert (outcome["value"], outcome["metrics"]) == (value, {"loss": loss})
+    assert outcome_of(*again, which="best")["value"] == 0.6
+    assert outcome_of(*again, with_loss(3, 0.4, 102.0), which="best")["value"] == 0.6
+    saved = with_loss(1, 0.9, 3600.0, checkpoint="1-1"), first[1]
     for start, best in ((saved, 0.9), (first, 0.5)):  # the next attempt goes on from there, or begins from nothing
         for step in (2, 3):  # which need not report the same steps
             repeated = {"repeated": True} if step == 2 else {}
-            assert told_of(*start, RETRIED, said(step, 0.5, 101.0, **repeated), which="best")["value"] == best
-    assert told_of(*again, value=7.0)["value"] == 7.0
-    assert told_of(*first, metrics={"loss": 1.0, "size": 2})["metrics"] == {"loss": 1.0, "size": 2}  # as it returned
+            assert outcome_of(*start, RETRIED, with_loss(step, 0.5, 101.0, **repeated), which="best")["value"] == best
+    assert outcome_of(*again, value=7.0)["value"] == 7.0
+    assert outcome_of(*first, metrics={"loss": 1.0, "size": 2})["metrics"] == {"loss": 1.0, "size": 2}  # as it returned
     searcher = study_of(ASKED, *again)
     assert searcher.trials[0].reports == [(1, 0.9), (2, 0.99)]  # the curve is one curve
 
@@ -155,7 +156,7 @@ def test_a_run_that_nobody_repeats_is_kept_once(which):
     searcher = study_of(ASKED, *(reported(0, step, -float(step)) for step in range(1, 6)))
     record = searcher.history.records[0]
     assert record.last_run is record.reports
-    assert told_of(*(reported(0, step, -float(step)) for step in range(1, 6)), which=which) == {
+    assert outcome_of(*(reported(0, step, -float(step)) for step in range(1, 6)), which=which) == {
         "seconds": 1.0,
         "value": -5.0 if which == "last" else -1.0,
     }
@@ -249,8 +250,12 @@ def test_a_journal_holds_reports_and_verdicts(tmp_path):
     journal = Journal(tmp_path / "s.db", description(steps=10, scheduler="median", scheduler_options={"grace": 2}))
     journal.append(written)
     journal.close()
-    told, read_back = read(tmp_path / "s.db")
-    assert (told.steps, told.scheduler, told.scheduler_options) == (10, "median", {"grace": 2})
+    read_description, read_back = read(tmp_path / "s.db")
+    assert (read_description.steps, read_description.scheduler, read_description.scheduler_options) == (
+        10,
+        "median",
+        {"grace": 2},
+    )
     assert [replace(event, at="") for event in read_back] == written
     study = raybo.load(tmp_path / "s.db")
     assert study.trials == searcher.trials
@@ -306,8 +311,8 @@ def test_ask_and_tell_verdicts_replay():
     assert 5 < len(pruned) < 25
     assert steps < 30 * 10 - 5 * len(pruned)
     assert all(trial.details["rule"] == "median" and trial.step < 10 for trial in pruned)
-    told = description(steps=10, scheduler="median", scheduler_options={"startup": 3})
-    study = Study(told, events)
+    described = description(steps=10, scheduler="median", scheduler_options={"startup": 3})
+    study = Study(described, events)
     assert study.trials == searcher.trials
     assert not any(again.differs for again in replay(study))
     judged = list(replay_verdicts(study))
@@ -330,14 +335,14 @@ def test_replay_finds_a_missing_verdict():
 
 
 def test_reports_alone_change_no_proposal():
-    plain, told = (raybo.Searcher(SPACE, "auto", seed=3, steps=4) for _ in range(2))
+    plain, reporting = (raybo.Searcher(SPACE, "auto", seed=3, steps=4) for _ in range(2))
     for _ in range(9):
-        trial, same = plain.ask(), told.ask()
+        trial, same = plain.ask(), reporting.ask()
         assert trial.config == same.config
         for step in range(1, 5):
-            told.report(same, curve(same, step), step)
+            reporting.report(same, curve(same, step), step)
         plain.tell(trial, curve(trial, 4))
-        told.tell(same, curve(same, 4))
+        reporting.tell(same, curve(same, 4))
 
 
 def test_user_may_prune_for_any_reason():
@@ -354,14 +359,14 @@ def test_wrong_reports_are_refused_in_a_line():
     searcher = raybo.Searcher(SPACE, "random", seed=0, steps=3)
     trial = searcher.ask()
     searcher.report(trial, 0.5, 2)
-    for arguments, told in (
+    for arguments, message in (
         ((trial, math.nan), "trial 0: a finite number is needed"),
         ((trial, 0.5, 2), "trial 0: steps must increase, but step 2 comes after step 2"),
         ((trial, 0.5, 4), "trial 0: step 4 is beyond the last step; a whole run has 3"),
         ((trial, 0.5, 2.5), "trial 0: step must be a whole number from 1, got 2.5"),
         ((5, 0.5), "trial 5: no such trial"),
     ):
-        with pytest.raises(TrialError, match=told):
+        with pytest.raises(TrialError, match=message):
             searcher.report(*arguments)
     with pytest.raises(TrialError, match="trial 0: no scheduler has paused it"):
         searcher.pause(trial)
@@ -370,7 +375,7 @@ def test_wrong_reports_are_refused_in_a_line():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ({"scheduler": "medain", "steps": 3}, "there is no scheduler 'medain'; did you mean 'median'"),
         ({"scheduler": "median"}, "the scheduler median needs trials that report as they go"),
@@ -382,8 +387,8 @@ def test_wrong_reports_are_refused_in_a_line():
         ({"steps": 0}, "steps must be a whole number from 1, got 0"),
     ],
 )
-def test_wrong_schedulers_are_refused_in_a_line(arguments, told):
-    with pytest.raises(MethodError, match=told):
+def test_wrong_schedulers_are_refused_in_a_line(arguments, message):
+    with pytest.raises(MethodError, match=message):
         raybo.Searcher(SPACE, **arguments)
 
 
@@ -394,7 +399,7 @@ def test_rule_names_the_next_step_to_wait_at():
     searcher.ask()
     assert rule.waits_at(searcher.history, 0) is None
     searcher.tell(searcher.ask(), 0.5)
-    assert rule.waits_at(searcher.history, 0) is None  # that one has told nothing of its way
+    assert rule.waits_at(searcher.history, 0) is None  # that trial has no reports
     other = searcher.ask()
     searcher.report(other, 0.5, 1)
     searcher.tell(other, 0.5)
@@ -415,13 +420,13 @@ def test_outside_a_trial_a_report_is_only_checked(tmp_path):
     with raybo.saving() as directory:
         (directory / "model").write_text("m")
     assert not directory.exists()
-    for arguments, told in (
+    for arguments, message in (
         (("0.5",), "report: metrics must be a number or a dict of them, got '0.5'"),
         ((True,), "report: metrics must be a number or a dict of them, got True"),
         (({"accuracy": 1}, 0), "report: step must be a whole number from 1, got 0"),
         (({"accuracy": 1}, 1.5), "report: step must be a whole number from 1, got 1.5"),
     ):
-        with pytest.raises(ObjectiveError, match=told):
+        with pytest.raises(ObjectiveError, match=message):
             raybo.report(*arguments)
 
 

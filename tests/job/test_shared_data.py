@@ -1,4 +1,4 @@
-"""Data that every trial reads: made once, fingerprinted, and read by workers without a copy."""
+"""Shared data are made once, fingerprinted, and read by workers without a copy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import scipy.sparse
 import raybo
 from raybo.common.errors import JournalError, ObjectiveError, RayboError
 from raybo.job.shared_data import fingerprint, is_data, receive, sending, shared_by, size_of
-from raybo.record.events import State
+from raybo.record.states import State
 
 calls: list[int] = []
 

@@ -18,8 +18,9 @@ from raybo.journal.acknowledged import mark_path
 from raybo.journal.chain import beginning, following
 from raybo.journal.checks import Checker, Nonsense, description_of
 from raybo.record.description import DEFAULTS_SINCE_0_2, Description
-from raybo.record.events import KINDS, Asked, Begun, ContextObserved, Failed, Kind, Planned, Retried, State
+from raybo.record.events import KINDS, Asked, Begun, ContextObserved, Failed, Kind, Planned, Retried
 from raybo.record.goals import Goals
+from raybo.record.states import State
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space
 from raybo.study.study import load

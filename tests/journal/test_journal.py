@@ -498,7 +498,7 @@ def test_a_file_system_without_locks_is_told_at_once_and_nothing_runs_there(path
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_a_journal_of_another_study_is_refused_with_what_differs(written, change, words):
+def test_another_studys_journal_is_refused_with_the_differences(written, change, words):
     before = written.read_bytes()
     with pytest.raises(JournalError) as caught:
         Journal(written, dataclasses.replace(DESCRIPTION, **change))

@@ -21,7 +21,8 @@ from rich.console import Console
 from threadpoolctl import threadpool_info
 
 from raybo.journal import Journal, read
-from raybo.record.events import Failed, State
+from raybo.record.events import Failed
+from raybo.record.states import State
 from raybo.reporting.tables import study_view
 from raybo.searcher import Searcher
 from raybo.study.replay import replay

@@ -48,7 +48,7 @@ def weights(found):
 # ---- the design
 
 
-def test_it_begins_in_the_middle_and_goes_on_with_two_sobol_points():
+def test_the_middle_comes_before_two_sobol_points():
     for given in (None, 4, 40):
         trials = studied(PLAIN, 4, planned=given).trials
         assert trials[0].tags["middle"]
@@ -59,7 +59,7 @@ def test_it_begins_in_the_middle_and_goes_on_with_two_sobol_points():
     assert searcher.explain(searcher.trials[0]) == "initial design (the middle of the space)"
 
 
-def test_no_model_has_a_say_before_three_trials_have_a_value():
+def test_models_wait_for_three_values():
     """However many are in flight, and those that failed do not count; unless a number of points is given."""
     searcher = Searcher(PLAIN, "auto", "max", 0)
     trials = searcher.ask(6)
@@ -76,7 +76,7 @@ def test_no_model_has_a_say_before_three_trials_have_a_value():
     assert ["models" in trial.tags for trial in [*given.trials, given.ask()]] == [False] * 5 + [True]
 
 
-def test_with_branches_or_several_metrics_ten_points_come_first():
+def test_branches_and_metrics_begin_with_ten_points():
     plain = {"a": Float(0, 1), "b": Float(0, 1)}
     branches = Searcher(CONDITIONAL, "auto", "max", 0)
     several = Searcher(plain, "auto", seed=0, metrics={"f": "max", "g": "min"})
@@ -108,7 +108,7 @@ def test_weights_are_those_of_the_rule(function):
     assert weights(found) == pytest.approx(expected, abs=0.01)
 
 
-def test_models_without_a_say_are_not_asked_and_the_plain_one_always_is():
+def test_only_models_with_weight_are_asked():
     for seed in range(4):
         found, _, _ = committee(lambda X: X[:, 0], noise=1.0, seed=seed)
         kept = [weight for weight in weights(found).values() if weight >= NO_SAY]
@@ -145,7 +145,7 @@ def test_every_model_is_unsure_of_predicted_values():
         assert gp.posterior(running[None])[1][0] > 5 * gp.posterior(seen.X[:-1])[1].max()
 
 
-def test_hyperparameters_are_kept_as_the_tags_have_them_while_nothing_ends_and_fitted_in_turn_where_there_are_many():
+def test_hyperparameters_are_kept_or_fitted_in_turn():
     first, _, _ = committee(lambda X: -np.sin(9 * X).sum(axis=1), n=32)
     kept, _, _ = committee(lambda X: -np.sin(8 * X).sum(axis=1), n=32, last=first.tags["models"], is_kept=True)
     assert kept.tags["models"] == first.tags["models"]
@@ -155,7 +155,7 @@ def test_hyperparameters_are_kept_as_the_tags_have_them_while_nothing_ends_and_f
         assert same == [bool((turn + place) % 2) for place in range(3)]
 
 
-def test_what_is_pending_leaves_the_mean_and_shrinks_the_variance():
+def test_pending_points_shrink_the_variance_alone():
     believed = np.array([[0.31, 0.77]])
     alone, _, _ = committee(lambda X: -np.sin(9 * X).sum(axis=1))
     beside, _, _ = committee(lambda X: -np.sin(9 * X).sum(axis=1), believed=believed)
@@ -167,7 +167,7 @@ def test_what_is_pending_leaves_the_mean_and_shrinks_the_variance():
 @pytest.mark.parametrize(
     "space", [{"c": Categorical(["x", "y", "z"]), "e": Categorical([1, 2, 3, 4])}, {"x": Float(0, 1)}]
 )
-def test_spaces_of_choices_alone_and_of_one_axis_are_modelled(space):
+def test_spaces_of_choices_or_one_axis_are_modelled(space):
     searcher = Searcher(space, "auto", "max", 0)
     for value in range(12):
         searcher.tell(searcher.ask(), float(value % 4))
@@ -175,7 +175,7 @@ def test_spaces_of_choices_alone_and_of_one_axis_are_modelled(space):
     assert "fallback" not in searcher.trials[-1].tags
 
 
-def test_what_one_choice_is_worth_is_learnt_from_configurations_that_differ_in_others():
+def test_a_choices_worth_is_learnt_across_configurations():
     """Five choices of four that add up, sixteen results: what was not run is predicted, in every of eight draws."""
     for seed in range(8):
         rng = np.random.default_rng(seed)
@@ -230,7 +230,7 @@ def test_values_are_only_standardised_in_conditional_spaces(monkeypatch):
 
 
 @pytest.mark.parametrize("space", [CONDITIONAL, PLAIN])
-def test_a_study_that_0_1_began_goes_on_by_its_rule(space):
+def test_studies_of_0_1_continue_by_its_rule(space):
     """From any length on, `auto` proposes what 0.1's rule does, bit for bit."""
     history, method = History(Space(space).cube), make("auto")
     history.generation = 1
@@ -246,7 +246,7 @@ def test_a_study_that_0_1_began_goes_on_by_its_rule(space):
     assert {"ucb", "log-ei"} <= names
 
 
-def test_what_users_add_first_is_no_design_of_the_method():
+def test_added_trials_are_no_points_of_the_design():
     searcher = Searcher(PLAIN, "auto", "max", 0)
     searcher.add({"a": 0.5, "b": 0.5, "c": "x"}, 0.2)
     assert searcher.ask().tags["middle"]

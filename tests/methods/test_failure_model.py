@@ -8,7 +8,7 @@ import pytest
 import raybo
 from raybo.methods.parts import failure_model
 from raybo.methods.parts.failure_model import success_at
-from raybo.record.events import FAILURES
+from raybo.record.states import FAILURES
 from raybo.searcher import Searcher
 
 SPACE = {f"x{i}": raybo.Float(0.0, 1.0) for i in range(4)}

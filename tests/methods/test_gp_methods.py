@@ -12,7 +12,7 @@ from raybo.context import context_model
 from raybo.methods import make
 from raybo.methods.parts.fitting import fitted
 from raybo.methods.parts.next_point import APART
-from raybo.record.events import State
+from raybo.record.states import State
 from raybo.surrogate import fit_map, standard_model
 from tests.surrogate.conftest import naive_kernel
 

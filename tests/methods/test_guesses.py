@@ -11,7 +11,7 @@ from raybo import methods
 from raybo.acquisition.guess import Belief, Believing
 from raybo.common.errors import SpaceError
 from raybo.methods.parts.guesses import held
-from raybo.record.events import Origin
+from raybo.record.origin import Origin
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Ordinal, Space
 from raybo.testing.methods import context_of, observed

@@ -21,7 +21,8 @@ from raybo.methods.parts.learning_curves import (
     has_cut_curves,
     reported,
 )
-from raybo.record.events import Asked, Kind, Reported, State, Told
+from raybo.record.events import Asked, Kind, Reported, Told
+from raybo.record.states import State
 from raybo.record.trial import Record
 from raybo.schedulers import make
 from raybo.searcher import Searcher

@@ -12,8 +12,9 @@ from raybo.methods.parts import local_maximiser, local_models
 from raybo.methods.parts.fitting import observed
 from raybo.methods.parts.local_models import ManyObservations, chosen, is_large, ranked
 from raybo.methods.parts.next_point import least_distance
-from raybo.record.events import Asked, State, Told
+from raybo.record.events import Asked, Told
 from raybo.record.history import History
+from raybo.record.states import State
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Integer, Space
 from raybo.surrogate import GP, Observations, Standardised, Tamed, standard_model

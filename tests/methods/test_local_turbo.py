@@ -11,7 +11,7 @@ from raybo.common.errors import MethodError
 from raybo.methods import make
 from raybo.methods.many_dimensions import turbo
 from raybo.methods.many_dimensions.turbo import LEAST_LENGTH, Region, Turbo, latin_hypercube, perturbed
-from raybo.record.events import State
+from raybo.record.states import State
 from raybo.record.trial import Record
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Space

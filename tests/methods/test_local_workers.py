@@ -11,7 +11,8 @@ from raybo.acquisition.look_ahead import OneShotLookAhead
 from raybo.methods import make
 from raybo.methods.many_dimensions import la_min_ucb
 from raybo.methods.many_dimensions.iterations import Iteration, is_flat
-from raybo.record.events import Asked, State
+from raybo.record.events import Asked
+from raybo.record.states import State
 from raybo.record.trial import Record
 from raybo.searcher import Searcher
 from raybo.surrogate import GP, GradientAt, Observations

@@ -13,7 +13,8 @@ from raybo.methods import METHODS, needs_context
 from raybo.methods.parts.fitting import fitted
 from raybo.methods.parts.local_models import ManyObservations
 from raybo.methods.parts.running_trials import Regression, predicted
-from raybo.record.events import Kind, Reported, State
+from raybo.record.events import Kind, Reported
+from raybo.record.states import State
 from raybo.searcher import Searcher
 from raybo.space import Float, Space
 from raybo.surrogate import Standardised, standard_model

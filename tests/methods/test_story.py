@@ -12,8 +12,8 @@ import pytest
 import raybo
 from raybo.methods import METHODS, Method, load, make
 from raybo.methods.story import OverTrials, PathInSpace
-from raybo.record.events import State
 from raybo.record.goals import Goals
+from raybo.record.states import State
 from raybo.record.trial import Declared, Record, Trial
 from tests.methods.studies import run
 

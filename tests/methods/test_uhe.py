@@ -9,8 +9,8 @@ import raybo
 from raybo.methods import make
 from raybo.methods.unknown_hyperparameters import common as unknown
 from raybo.methods.unknown_hyperparameters.exp3 import design_range, learning_rate, probabilities
-from raybo.record.events import State
 from raybo.record.history import History
+from raybo.record.states import State
 from raybo.surrogate import GP, Observations, Standardised, fit_map, pseudo_data, uhe_model
 from tests.surrogate.conftest import naive_kernel
 

@@ -22,8 +22,9 @@ from raybo.methods.unknown_hyperparameters.wang_defreitas.bounds import (
     likely_scale,
     regret_scale,
 )
-from raybo.record.events import KINDS, Asked, Kind, State, Told
+from raybo.record.events import KINDS, Asked, Kind, Told
 from raybo.record.history import History
+from raybo.record.states import State
 from raybo.searcher import Searcher
 from raybo.space import Integer, Space
 from raybo.surrogate import GP, Model, Observations

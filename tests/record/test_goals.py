@@ -14,8 +14,8 @@ from raybo.engine.trial.task import run_trial
 from raybo.experiments.here import tune_here
 from raybo.journal import Journal, read
 from raybo.methods import METHODS, needs_context
-from raybo.record.events import State
 from raybo.record.goals import Constraint, Goals
+from raybo.record.states import State
 from raybo.searcher import Searcher
 from raybo.study.replay import replay
 from raybo.study.study import load

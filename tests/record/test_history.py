@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raybo.common.errors import TrialError
-from raybo.record.events import KINDS, Asked, Failed, Kind, Planned, Retried, State, Stopped, Told
+from raybo.record.events import KINDS, Asked, Failed, Kind, Planned, Retried, Stopped, Told
 from raybo.record.goals import Goals
 from raybo.record.history import History
 from raybo.record.ledger import Ledger
+from raybo.record.states import State
 from raybo.space import Float, Space
 
 SPACE = Space({"a": Float(0, 1), "b": Float(0, 2)})

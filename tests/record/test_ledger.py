@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raybo.common.errors import TrialError
-from raybo.record.events import Asked, ContextObserved, Failed, Kind, Planned, Retried, State, Stopped, Told
+from raybo.record.events import Asked, ContextObserved, Failed, Kind, Planned, Retried, Stopped, Told
 from raybo.record.goals import Goal, Goals
 from raybo.record.ledger import Ledger
+from raybo.record.states import State
 from raybo.space import Float, Space
 
 SPACE = Space({"a": Float(0, 1), "b": Float(0, 2)})

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raybo.record.events import State
 from raybo.record.records import Records
+from raybo.record.states import State
 from raybo.record.trial import Record
 
 D = 2

@@ -1,4 +1,4 @@
-"""Studies of any method without Ray: what a journal would hold, with failures, times and contexts."""
+"""Make studies of any method without Ray, as a journal would hold them, with failures, times and contexts."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def run(method="random", trials=20, *, mode="max", seed=0, context=None, failing
         config = searcher.trials[number].config
         met = {"load": float(np.clip(rng.normal(0.35, 0.15), 0, 1))} if context else None
         value = score(config, **met) if met else score(config) if "net" in config else total(config)
-        told = {"value": value if mode == "max" else -value, "metrics": {"f1": 0.5}, **data}
+        outcome = {"value": value if mode == "max" else -value, "metrics": {"f1": 0.5}, **data}
         if met:
-            told |= searcher._read(met, number)
-        return record(Kind.TOLD, number, told, begun + seconds)
+            outcome |= searcher._read(met, number)
+        return record(Kind.TOLD, number, outcome, begun + seconds)
 
     for number in range(trials):
         lane = int(np.argmin(free))

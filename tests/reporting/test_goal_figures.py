@@ -1,4 +1,4 @@
-"""Fronts and constraints as they are seen: tables, the page's figures, columns, exports."""
+"""Fronts and constraints are shown in tables, the page's figures, columns and exports."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def text_of(view):
     return shown.get()
 
 
-def test_the_table_tells_the_front_and_what_breaks_a_constraint(study):
+def test_table_shows_the_front_and_broken_constraints(study):
     text = text_of(study_view(study, 30))
     assert "max accuracy, min seconds with memory <b> <= 1.5" in text
     assert f"front {len(study.front)} trials, hypervolume {study.hypervolume():.6g} above" in text
@@ -89,7 +89,7 @@ def test_where_nothing_is_feasible_the_nearest_is_told(hopeless):
     assert made["slices"].title == "Slices through the trial with the best accuracy"
 
 
-def test_the_model_is_drawn_through_a_trial_that_is_named_for_what_it_is(study):
+def test_model_figures_name_the_trial_they_go_through(study):
     made = {panel.key: panel for panel in report_figures(study)}
     named = "the trial with the best accuracy on the front"
     assert made["slices"].title == f"Slices through {named}"
@@ -99,7 +99,7 @@ def test_the_model_is_drawn_through_a_trial_that_is_named_for_what_it_is(study):
     )
 
 
-def test_the_page_has_the_front_the_constraints_and_where_trials_succeed(study, tmp_path):
+def test_page_has_front_margins_and_success_figures(study, tmp_path):
     keys = [panel.key for panel in report_figures(study)]
     assert keys[:4] == ["front", "hypervolume", "best-so-far", "margins"]
     assert "success" in keys
@@ -113,7 +113,7 @@ def test_the_page_has_the_front_the_constraints_and_where_trials_succeed(study, 
     draw(study, tmp_path / "page.png")
 
 
-def test_what_breaks_a_constraint_is_marked_beside_the_line_of_the_best(study):
+def test_infeasible_trials_are_marked_in_best_so_far(study):
     figure = next(panel for panel in report_figures(study) if panel.key == "best-so-far").figure
     marks = {trace.name: list(trace.x) for trace in figure.data}
     done = [trial for trial in study.trials if trial.value is not None]
@@ -121,7 +121,7 @@ def test_what_breaks_a_constraint_is_marked_beside_the_line_of_the_best(study):
     assert marks["trial"] == [trial.number for trial in done if trial.feasible]
 
 
-def test_pages_of_studies_without_a_feasible_trial_are_made(hopeless, tmp_path):
+def test_page_without_a_feasible_trial_is_drawn(hopeless, tmp_path):
     draw(hopeless, tmp_path / "page.html")
     assert "Nothing is feasible yet" in (tmp_path / "page.html").read_text()
     draw(hopeless, tmp_path / "page.png")
@@ -145,11 +145,11 @@ def test_exports_hold_every_number(study, hopeless, tmp_path):
     assert frame["accuracy"].equals(frame["value"].rename("accuracy"))
     assert frame["metric.seconds"][broken.number] == broken.values["seconds"]
     exporter("json", str(tmp_path / "o.json"))(study)
-    said = json.loads((tmp_path / "o.json").read_text())
-    assert said["study"]["metrics"] == {"accuracy": "max", "seconds": "min"}
-    assert said["study"]["constraints"] == {"memory <b>": "<= 1.5"}
-    assert said["front"] == [trial.number for trial in study.front]
-    assert said["trials"][broken.number]["violations"] == dict(broken.violations)
+    content = json.loads((tmp_path / "o.json").read_text())
+    assert content["study"]["metrics"] == {"accuracy": "max", "seconds": "min"}
+    assert content["study"]["constraints"] == {"memory <b>": "<= 1.5"}
+    assert content["front"] == [trial.number for trial in study.front]
+    assert content["trials"][broken.number]["violations"] == dict(broken.violations)
     exporter("json", str(tmp_path / "h.json"))(hopeless)
     assert json.loads((tmp_path / "h.json").read_text())["best"] is None
 

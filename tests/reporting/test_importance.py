@@ -1,4 +1,4 @@
-"""Sobol's indices against closed forms, and the surrogate's against the function that it was fitted to."""
+"""Sobol' indices match closed forms, and the surrogate's match the function that it was fitted to."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def ishigami_indices():
     return np.array([v1, v2, 0]) / total, np.array([v1 + v13, v2, v13]) / total
 
 
-def test_the_indices_of_a_function_with_interactions_are_the_closed_forms():
+def test_sobol_indices_of_ishigami_match_the_closed_forms():
     main, total = sobol_indices(ishigami, sobol_design(CUBE3, 4096, np.random.default_rng(0)))
     expected_main, expected_total = ishigami_indices()
     np.testing.assert_allclose(main, expected_main, atol=0.02)
@@ -62,23 +62,23 @@ def additive(trials):
     return run("sobol", trials, space=space, failing=0.0)
 
 
-def test_the_surrogate_knows_which_parameters_matter_and_how_surely():
+def test_surrogate_ranks_parameters_and_narrows_with_data():
     """The study's values are the sums of its parameters, on ranges of 3, 2 and 1: shares 9, 4 and 1 of 14."""
     expected = np.array([9, 4, 1]) / 14
     many, few = (importance(Emulator.of(additive(n))) for n in (60, 8))
     assert many.order == [0, 1, 2]
     np.testing.assert_allclose(many.main[1], expected, atol=0.06)
-    for found in (many, few):
-        assert np.all(found.main[0] <= found.main[1])
-        assert np.all(found.main[1] <= found.main[2])
-    widths = [float(np.sum(found.total[2] - found.total[0])) for found in (many, few)]
+    for indices in (many, few):
+        assert np.all(indices.main[0] <= indices.main[1])
+        assert np.all(indices.main[1] <= indices.main[2])
+    widths = [float(np.sum(indices.total[2] - indices.total[0])) for indices in (many, few)]
     assert widths[0] < 0.5 * widths[1]
 
 
 # ---- the surrogate
 
 
-def test_the_band_holds_most_new_values_of_the_objective():
+def test_band_covers_most_unseen_objective_values():
     study = additive(40)
     emulator = Emulator.of(study)
     X = np.random.default_rng(0).random((200, 3))
@@ -92,7 +92,7 @@ def test_the_band_holds_most_new_values_of_the_objective():
     assert BAND_SDS == pytest.approx(1.2816, abs=1e-4)
 
 
-def test_what_is_minimised_is_predicted_in_its_own_sign():
+def test_a_minimised_metric_is_predicted_with_its_sign():
     study = run("sobol", 30, mode="min", failing=0.0)
     emulator = Emulator.of(study)
     finished = [trial for trial in study.trials if trial.value is not None]

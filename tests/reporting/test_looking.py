@@ -1,4 +1,4 @@
-"""Looking at a study in a terminal and in a notebook: one trial, a running study, figures, a method's own story."""
+"""A terminal and a notebook show a trial, a running study, figures and a method's own story."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def text_of(view):
 # ---- one trial
 
 
-def test_a_trial_is_told_with_everything_that_is_known():
+def test_trial_view_shows_everything_known_of_a_trial():
     study = run("gp-ucb", 12)
     failed = next(trial for trial in study.trials if trial.reason)
     text = text_of(trial_view(study, failed.number))
@@ -88,7 +88,7 @@ def test_a_study_is_followed_until_nobody_writes_it(tmp_path):
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_watching_a_study_that_has_ended_shows_it_once(terminal, tmp_path):
+def test_watching_an_ended_study_shows_it_once(terminal, tmp_path):
     study, path = run("random", 12), tmp_path / "job.db"
     journal = Journal(path, study.description)
     journal.append(study.events)
@@ -151,7 +151,7 @@ def ended(request):
     return Study(Description("job", Goals(("v",), (request.param,)), searcher.space, "sobol", 0), events)
 
 
-def test_the_best_so_far_is_of_what_finished_and_what_did_not_is_marked(ended):
+def test_best_so_far_ignores_and_marks_failed_trials(ended):
     figure = raybo.plots(ended).best_so_far()
     (line,), (crosses,), (marks,) = (traces(figure, name) for name in ("best so far", "failed", "trial"))
     improving = np.maximum.accumulate if ended.mode == "max" else np.minimum.accumulate
@@ -164,7 +164,7 @@ def test_the_best_so_far_is_of_what_finished_and_what_did_not_is_marked(ended):
     assert (trial.name, set(trial.y), suggestion.name, set(suggestion.y)) == ("trial", {2.0}, "suggestion", {0.5})
 
 
-def test_importance_is_told_of_the_parameter_that_has_it(ended):
+def test_importance_figure_ranks_the_influential_parameter_first(ended):
     total, alone = raybo.plots(ended).importance().data
     assert (total.name, alone.name) == ("total", "alone")
     assert (total.y[-1], alone.y[-1]) == ("c", "c")  # the first from above
@@ -172,7 +172,7 @@ def test_importance_is_told_of_the_parameter_that_has_it(ended):
     assert sum(total.x) > sum(alone.x)
 
 
-def test_a_slice_is_along_its_own_parameter_through_the_best_trial(ended):
+def test_slices_go_through_the_best_trial(ended):
     figure = raybo.plots(ended).slices()
     ranges = {"a": (1e-3, 1), "b": (0, 1), "c": (2, 4)}
     lines = [trace for trace in traces(figure, "model") if trace.mode == "lines"]
@@ -192,7 +192,7 @@ def test_a_slice_is_along_its_own_parameter_through_the_best_trial(ended):
     assert c.x[best] == pytest.approx(3.0, abs=0.1)
 
 
-def test_a_map_has_each_parameter_on_its_own_axis(ended):
+def test_contour_map_puts_parameters_on_their_axes(ended):
     figure = raybo.plots(ended).contours()
     map_ = figure.data[0]
     assert figure.layout.xaxis.title.text == "c"
@@ -205,7 +205,7 @@ def test_a_map_has_each_parameter_on_its_own_axis(ended):
     assert star.x[0] == pytest.approx(ended.best.config["c"])
 
 
-def test_each_line_over_all_parameters_is_a_trial_and_the_best_are_last(ended):
+def test_parallel_lines_are_trials_with_the_best_last(ended):
     (lines,) = raybo.plots(ended).parallel().data
     a, b, c, value = (np.array(dimension["values"]) for dimension in lines.dimensions)
     done = sorted(
@@ -219,11 +219,11 @@ def test_each_line_over_all_parameters_is_a_trial_and_the_best_are_last(ended):
     assert lines.line.reversescale is (ended.mode == "min")
 
 
-def test_the_summary_counts_and_ranks_by_what_is_wanted(ended):
-    told = facts(ended)
-    assert "the larger the better" in told if ended.mode == "max" else "the smaller the better" in told
+def test_summary_counts_trials_and_ranks_by_mode(ended):
+    summary = facts(ended)
+    assert "the larger the better" in summary if ended.mode == "max" else "the smaller the better" in summary
     for number, name in (("24", "finished"), ("2", "failed"), ("48 s", "in trials")):
-        assert f"<b>{number}</b><span>{name}</span>" in told
+        assert f"<b>{number}</b><span>{name}</span>" in summary
     rows = re.findall(r"<tr><td>(\d+)</td>", best_trials(ended))
     sign = -1 if ended.mode == "max" else 1
     done = sorted((sign * trial.value, trial.number) for trial in ended.trials if trial.value is not None)
@@ -248,7 +248,7 @@ def test_the_lucky_and_the_steady_are_told_apart(mode):
 
 
 @pytest.mark.parametrize(
-    ("method", "told", "options"),
+    ("method", "keys", "options"),
     [
         ("gp-ucb", ["inexactness"], {"diagnostics": 2}),
         ("uhe", ["bandit"], {}),
@@ -263,12 +263,12 @@ def test_the_lucky_and_the_steady_are_told_apart(mode):
         ("ei", [], {}),
     ],
 )
-def test_every_family_of_methods_tells_its_own_story(method, told, options):
+def test_every_family_of_methods_tells_its_own_story(method, keys, options):
     context = {"load": raybo.Float(0, 1)} if "kde" in method else None
     study = run(method, 20, context=context, **options)
-    found = [panel for panel in stories(study) if panel is not None]
-    assert [panel.key for panel in found] == told
-    for panel in found:
+    panels = [panel for panel in stories(study) if panel is not None]
+    assert [panel.key for panel in panels] == keys
+    for panel in panels:
         assert panel.caption.endswith(".")
         assert all(len(trace.y) > 0 for trace in panel.figure.data)
 

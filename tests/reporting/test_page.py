@@ -1,4 +1,4 @@
-"""The report: every figure that applies is there, in a real browser, without errors and without a network."""
+"""The report draws every figure that applies, in a real browser, without errors and without a network."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_captions_are_sentences_and_no_figure_is_empty():
     assert "12 that matter most of 25" in slices.caption
 
 
-def test_the_page_holds_everything_itself_and_escapes_what_users_wrote():
+def test_page_is_self_contained_and_escapes_user_text():
     study = run("random", 20)
     text = page(study, report_figures(study))
     body = re.sub(r"<script>.*?</script>", "", text, flags=re.S)
@@ -68,7 +68,7 @@ def test_the_page_holds_everything_itself_and_escapes_what_users_wrote():
         assert fact in text
 
 
-def test_a_table_has_every_column_of_however_many_parameters():
+def test_best_trials_table_has_every_parameter_column():
     study = run("random", 6, space={f"p{i}": raybo.Float(0, 1) for i in range(120)}, failing=0.0)
     for table in re.findall(r"<table>.*?</table>", best_trials(study), re.S):
         head, *rows = table.split("</tr>")[:-1]
@@ -84,7 +84,7 @@ def test_ranges_are_told_in_words():
     assert range_in_words(raybo.Categorical(["a", None], guess=None)) == "a, None, guessed None"
 
 
-def test_a_choice_of_none_is_told_from_a_parameter_that_is_not_open():
+def test_a_chosen_none_differs_from_an_inactive_parameter():
     study = run(
         "random", 12, space={"m": raybo.Categorical([{"kind": "svm", "C": raybo.Integer(7, 7)}, None])}, failing=0
     )
@@ -92,7 +92,7 @@ def test_a_choice_of_none_is_told_from_a_parameter_that_is_not_open():
     assert {("svm", "7"), ("None", "")} == set(cells)
 
 
-def test_a_page_or_a_picture_by_the_name_of_the_file(tmp_path):
+def test_file_suffix_selects_a_page_or_a_picture(tmp_path):
     study = run("sobol", 15)
     for name, begins in (
         ("r.html", b"<!DOCTYPE html>"),
@@ -121,7 +121,7 @@ def test_pictures_of_short_studies(trials, tmp_path):
 
 
 @pytest.mark.parametrize("mode", ["max", "min"])
-def test_a_picture_shows_the_best_so_far_and_slices_along_what_matters_most(mode, tmp_path, monkeypatch):
+def test_picture_shows_progress_and_the_most_important_slices(mode, tmp_path, monkeypatch):
     from matplotlib.figure import Figure
 
     drawn = []
@@ -133,8 +133,8 @@ def test_a_picture_shows_the_best_so_far_and_slices_along_what_matters_most(mode
     values = [trial.value for trial in study.trials if trial.value is not None]
     improving = np.maximum.accumulate if mode == "max" else np.minimum.accumulate
     assert list(line.get_ydata()[:-1]) == list(improving(values))
-    found = importance(Emulator.of(study))
-    assert [plot.get_xlabel() for plot in figure.axes[3:6]] == [study.space.names[i] for i in found.order[:3]]
+    shares = importance(Emulator.of(study))
+    assert [plot.get_xlabel() for plot in figure.axes[3:6]] == [study.space.names[i] for i in shares.order[:3]]
 
 
 def test_without_its_extra_the_remedy_is_told(monkeypatch, tmp_path):
@@ -172,12 +172,14 @@ def browser():
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("width", [1200, 390])
-def test_the_page_opens_in_a_browser_without_errors_or_requests(browser, tmp_path, width):
+def test_page_opens_without_browser_errors_or_requests(browser, tmp_path, width):
     write_report(run("random", 30), tmp_path / "report.html")
     with contextlib.closing(browser.new_page(viewport={"width": width, "height": 900})) as tab:
-        said, asked = [], []
-        tab.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
-        tab.on("pageerror", lambda error: said.append(str(error)))
+        messages, asked = [], []
+        tab.on(
+            "console", lambda message: messages.append(message.text) if message.type in ("error", "warning") else None
+        )
+        tab.on("pageerror", lambda error: messages.append(str(error)))
         tab.on("request", lambda request: asked.append(request.url))
         tab.set_default_timeout(LONG)
         tab.goto((tmp_path / "report.html").as_uri())
@@ -189,7 +191,7 @@ def test_the_page_opens_in_a_browser_without_errors_or_requests(browser, tmp_pat
         )
         assert [key for key, _ in drawn] == ALWAYS
         assert all(marks > 0 for _, marks in drawn), drawn
-        assert said == []
+        assert messages == []
         assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
         overlapping = tab.evaluate(OVERLAPS)
         assert overlapping == [], json.dumps(overlapping)
@@ -215,13 +217,13 @@ OVERLAPS = """
 [...document.querySelectorAll('figure')].flatMap(figure => {
   const texts = [...figure.querySelectorAll('.xtick text, .ytick text, .xtitle, .ytitle, .legendtext')]
     .map(t => [t.textContent, t.getBoundingClientRect()]).filter(([, r]) => r.width > 0);
-  const found = [];
+  const pairs = [];
   texts.forEach(([a, p], i) => texts.slice(i + 1).forEach(([b, q]) => {
     const w = Math.min(p.right, q.right) - Math.max(p.left, q.left);
     const h = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
-    if (w > 2 && h > 4) found.push([figure.id, a, b, w, h]);
+    if (w > 2 && h > 4) pairs.push([figure.id, a, b, w, h]);
   }));
-  return found;
+  return pairs;
 })
 """
 
@@ -229,8 +231,8 @@ OVERLAPS = """
 # ---- times
 
 
-def test_times_of_trials_that_met_a_loss_are_those_of_the_journal():
-    from raybo.record.events import State
+def test_spans_of_retried_trials_match_the_journal():
+    from raybo.record.states import State
     from raybo.reporting.timeline import busy_share, spans
 
     asked = {"x": [0.5], "values": [0.5], "tags": {}}
@@ -246,15 +248,15 @@ def test_times_of_trials_that_met_a_loss_are_those_of_the_journal():
     ]
     events = [KINDS[kind].of(trial, data, number=n, at=times[s]) for n, (kind, trial, data, s) in enumerate(listed, 1)]
     description = run("random", 1, space={"x": raybo.Float(0, 1)}).description
-    found = spans(Study(description, events))
-    seen = [(span.trial, span.begin, span.end, span.host, span.lane, span.state) for span in found]
+    placed = spans(Study(description, events))
+    seen = [(span.trial, span.begin, span.end, span.host, span.lane, span.state) for span in placed]
     assert seen == [
         (0, 1.0, 5.0, "a", 0, State.FINISHED),
         (1, 1.0, 7.0, "a", 1, State.LOST),
         (2, 6.0, 11.0, "a", 0, State.PENDING),
         (1, 8.0, 10.0, "a", 1, State.FINISHED),
     ]
-    assert busy_share(Study(description, events), found) == pytest.approx((4 + 6 + 5 + 2) / (2 * 10))  # two at a time
+    assert busy_share(Study(description, events), placed) == pytest.approx((4 + 6 + 5 + 2) / (2 * 10))  # two at a time
 
 
 def test_a_pause_between_two_commands_is_no_idleness():
@@ -291,7 +293,7 @@ def test_a_pause_between_two_commands_is_no_idleness():
 MODELS = raybo.Categorical([{"kind": "svm", "C": raybo.Float(0, 1)}, {"kind": "knn", "k": raybo.Integer(1, 9)}])
 
 
-def test_what_is_not_open_has_no_place_and_the_best_no_star_there(tmp_path):
+def test_inactive_parameters_have_no_place_and_no_star(tmp_path):
     from raybo.reporting.axes import axes_of, centre, places_of
 
     study = run("random", 40, space={"model": MODELS, "x": raybo.Float(0, 1)}, failing=0.0)
@@ -326,12 +328,12 @@ def axis_title(panel, trace, which):
     return getattr(panel.figure.layout, name.replace(which, f"{which}axis", 1)).title.text
 
 
-def test_trials_at_the_same_time_are_in_different_lanes():
+def test_simultaneous_trials_are_in_different_lanes():
     from raybo.reporting.timeline import spans
 
-    found = spans(run("random", 30))
-    assert {span.lane for span in found if span.host} == {0, 1, 2}
-    for a in found:
-        for b in found:
+    placed = spans(run("random", 30))
+    assert {span.lane for span in placed if span.host} == {0, 1, 2}
+    for a in placed:
+        for b in placed:
             if a is not b and (a.host, a.lane) == (b.host, b.lane):
                 assert a.end <= b.begin + 0.01 or b.end <= a.begin + 0.01

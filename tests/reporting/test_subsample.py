@@ -1,10 +1,10 @@
-"""Large studies: what is left out of a figure, and that nothing that matters is."""
+"""Figures of large studies leave points out, and keep all that matters."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from raybo.record.events import State
+from raybo.record.states import State
 from raybo.reporting.report_figure import ReportFigure
 from raybo.reporting.run_figures import best_so_far
 from raybo.reporting.subsample import subsample, subsample_note
@@ -35,7 +35,7 @@ def test_trials_without_a_value_are_drawn_evenly():
     assert len(subsample(study, pending, most=10)) == min(10, len(pending))
 
 
-def test_the_line_of_the_best_has_its_steps_and_nothing_else():
+def test_best_so_far_line_has_only_its_corners():
     study = run("random", 60)
     panel = best_so_far(study)
     assert isinstance(panel, ReportFigure)
@@ -49,9 +49,9 @@ def test_the_line_of_the_best_has_its_steps_and_nothing_else():
     assert len(line.x) == 1 + len(np.unique(best))
 
 
-def test_spans_that_follow_each_other_closely_share_a_bar():
+def test_adjacent_spans_share_a_bar():
     lane = [Span(i, i * 1.0, i + 0.9999, 0, "a", State.FINISHED) for i in range(1_000)]
     other = [Span(2_000, 10.0, 11.0, 1, "a", State.FAILED), Span(2_001, 500.0, 501.0, 1, "a", State.FAILED)]
-    found = joined(sorted(lane + other, key=lambda span: span.begin))
-    assert [(span.trial, span.lane) for span in found] == [(0, 0), (2_000, 1), (2_001, 1)]
-    assert (found[0].begin, found[0].end) == (0.0, 999.9999)
+    bars = joined(sorted(lane + other, key=lambda span: span.begin))
+    assert [(span.trial, span.lane) for span in bars] == [(0, 0), (2_000, 1), (2_001, 1)]
+    assert (bars[0].begin, bars[0].end) == (0.0, 999.9999)

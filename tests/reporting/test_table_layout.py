@@ -1,4 +1,4 @@
-"""Tables in windows of any size: what is wanted is in the window, and no number is broken or cut."""
+"""Tables fit windows of any size without breaking or cutting a number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from rich.console import Console
 
 import raybo
-from raybo.record.events import Failed, State
+from raybo.record.events import Failed
+from raybo.record.states import State
 from raybo.reporting.table_layout import lines_of, named_grid, piece_of, text_table
 from raybo.reporting.tables import best_view, config_values, study_view, trials_table
 from raybo.reporting.trial_view import trial_view
@@ -47,13 +48,13 @@ def test_no_number_is_broken_at_any_width(study, width):
 
 @pytest.mark.parametrize("study", STUDIES)
 @pytest.mark.parametrize("size", [(80, 24), (80, 12), (60, 15), (40, 10), (30, 6), (120, 30), (200, 60), (25, 3)])
-def test_a_window_shows_the_newest_trials_and_the_best(study, size):
+def test_window_shows_the_newest_trials_and_the_best(study, size):
     width, height = size
     lines = text_of(Window(study, 60), width, height).splitlines()
     assert len(lines) <= height
     assert all(len(line) <= width for line in lines)
-    told = study.best.value if study.context is None else study.expected(study.best)[0]
-    assert f"{told:.6g}" in "\n".join(lines)
+    best = study.best.value if study.context is None else study.expected(study.best)[0]
+    assert f"{best:.6g}" in "\n".join(lines)
     listed = [int(line.split()[0]) for line in lines if re.match(r" *\d+ +(finished|failed|pending)", line)]
     assert listed == list(range(40 - len(listed), 40))
     if height >= 6:
@@ -65,7 +66,7 @@ def test_a_window_shows_the_newest_trials_and_the_best(study, size):
     assert numbers("\n".join(lines)) <= numbers(text_of(study_view(study, 60), 1_000))
 
 
-def test_a_window_that_changes_its_size_is_filled_again():
+def test_a_resized_window_is_filled_again():
     console = Console(width=80, height=24, force_terminal=True, color_system=None, file=io.StringIO())
     for width, height in ((80, 24), (50, 9), (100, 40)):
         console.size = (width, height)
@@ -85,7 +86,7 @@ def test_a_window_without_trials_or_results():
     assert "0 finished" in text_of(Window(empty, 20), 80)
 
 
-def test_a_name_loses_its_beginning_and_a_text_its_end_but_a_number_nothing():
+def test_names_and_texts_are_shortened_but_never_numbers():
     assert piece_of("learning_rate", "0.000123457", 30) == "learning_rate=0.000123457"
     assert piece_of("learning_rate", "0.000123457", 20) == "…ng_rate=0.000123457"
     assert piece_of("learning_rate", "0.000123457", 5) == "0.000123457"
@@ -94,7 +95,7 @@ def test_a_name_loses_its_beginning_and_a_text_its_end_but_a_number_nothing():
     assert lines_of([], 10) == [""]
 
 
-def test_a_failure_keeps_its_reason_in_a_narrow_window():
+def test_a_narrow_window_shows_the_failure_reason():
     study = run("random", 40)
     number = next(trial.number for trial in study.trials if trial.state is State.FAILED)
     renamed = [replace(e, reason="ValueError: it diverged") if isinstance(e, Failed) else e for e in study.events]

@@ -1,4 +1,4 @@
-"""Tables for a terminal: every fact is there, and nothing a user wrote is taken for markup."""
+"""Tables for a terminal hold every fact, and take nothing that a user wrote for markup."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def text_of(view, width=200, **console):
     return capture.get()
 
 
-def test_a_study_is_shown_with_every_trial_and_the_best():
+def test_study_view_shows_every_trial_and_the_best():
     text = text_of(study_view(study_of(*EVERY_STATE), 20))
     heading, *lines = text.splitlines()
     assert "[i]score" in lines[1]
@@ -132,7 +132,7 @@ def test_every_method_is_listed_with_its_options(name):
         assert "".join(meaning.split()) in "".join(text.split())
 
 
-def test_a_parameter_that_is_not_open_in_a_configuration_is_not_shown():
+def test_inactive_parameters_are_not_shown():
     models = [{"kind": "svm", "C": Float(1e-3, 1e3, log=True)}, {"kind": "knn", "k": Integer(1, 30)}]
     searcher = Searcher({"model": Categorical(models), "z": Float(0, 1)}, "random", seed=0)
     events = []
@@ -141,9 +141,9 @@ def test_a_parameter_that_is_not_open_in_a_configuration_is_not_shown():
     for _ in range(8):
         searcher.tell(searcher.ask(), 1.0)
     study = Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), events)
-    told = [dict(config_values(study, trial)) for trial in study.trials]
-    assert {tuple(row) for row in told} == {("model", "model.svm.C", "z"), ("model", "model.knn.k", "z")}
-    assert {row["model"] for row in told} == {"svm", "knn"}  # as exports, rules and `raybo enqueue` have it
+    rows = [dict(config_values(study, trial)) for trial in study.trials]
+    assert {tuple(row) for row in rows} == {("model", "model.svm.C", "z"), ("model", "model.knn.k", "z")}
+    assert {row["model"] for row in rows} == {"svm", "knn"}  # as exports, rules and `raybo enqueue` have it
     frame = study.to_dataframe()
-    assert [*frame["model"]] == [row["model"] for row in told]
+    assert [*frame["model"]] == [row["model"] for row in rows]
     assert (frame["model.svm.C"].notna() != frame["model.knn.k"].notna()).all()

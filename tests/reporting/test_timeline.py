@@ -1,4 +1,4 @@
-"""What the workers did when."""
+"""The timeline shows what each worker did when."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ import pytest
 import raybo
 from raybo.integrations.optuna_journal import END_TRIAL, optuna_exporter
 from raybo.record.description import Description
-from raybo.record.events import KINDS, Failed, Kind, Origin, Planned, Pruned, Retried, State, Told
+from raybo.record.events import KINDS, Failed, Kind, Planned, Pruned, Retried, Told
 from raybo.record.goals import Goals
+from raybo.record.origin import Origin
+from raybo.record.states import State
 from raybo.reporting.run_figures import timeline
 from raybo.reporting.timeline import busy_share, pauses_of, spans
 from raybo.study.study import Study
@@ -36,7 +38,7 @@ def retried() -> Study:
     return Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), events)
 
 
-def test_a_failed_trial_that_ran_again_has_both_its_spans():
+def test_a_retried_trial_has_both_its_spans():
     assert [(span.begin, span.end, span.state) for span in spans(retried())] == [
         (0.0, 1.0, State.FAILED),
         (60.0, 62.0, State.FINISHED),
@@ -52,7 +54,7 @@ def test_an_attempt_that_another_one_followed_was_lost():
     ]
 
 
-def test_workers_are_as_busy_as_they_were_while_the_study_ran():
+def test_busy_share_leaves_out_pauses_of_the_study():
     """It was planned long before its first trial, two of ten seconds each ran with a gap of ten, and one much later."""
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0)
     events = [searcher.apply(Planned(trials=3))]
@@ -60,8 +62,8 @@ def test_workers_are_as_busy_as_they_were_while_the_study_ran():
     for number, begin in enumerate((100, 120, 500)):
         at = f"2026-01-01T00:{begin // 60:02d}:{begin % 60:02d}+00:00"
         events.append(searcher.apply(searcher.propose(searcher.history)))
-        told = {"value": 0.5, "attempt": 1, "started": at, "seconds": 10.0, "host": "a"}
-        events.append(searcher.apply(Told.of(number, told)))
+        outcome = {"value": 0.5, "attempt": 1, "started": at, "seconds": 10.0, "host": "a"}
+        events.append(searcher.apply(Told.of(number, outcome)))
         seconds += [begin, begin + 10]
     timed = [
         replace(event, at=f"2026-01-01T00:{second // 60:02d}:{second % 60:02d}+00:00")
@@ -72,7 +74,7 @@ def test_workers_are_as_busy_as_they_were_while_the_study_ran():
     assert busy_share(study, spans(study)) == pytest.approx(30 / 40)
 
 
-def test_a_trial_that_is_enqueued_has_its_span_from_when_it_begins():
+def test_enqueued_trials_span_from_when_they_begin():
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0)
     kinds = [(0, 0), (1, 0), (0, 50), (0, 55)]
     events = []
@@ -85,13 +87,13 @@ def test_a_trial_that_is_enqueued_has_its_span_from_when_it_begins():
     assert [(span.trial, span.begin, span.state) for span in spans(running)] == [(0, 50.0, State.PENDING)]
 
 
-def test_in_optuna_a_failed_trial_that_ran_again_ends_once(tmp_path):
+def test_a_retried_trial_ends_once_in_optuna(tmp_path):
     optuna_exporter(str(tmp_path / "optuna.log"))(retried())
     lines = [json.loads(line) for line in (tmp_path / "optuna.log").read_text().splitlines()]
     assert [line["values"] for line in lines if line["op_code"] == END_TRIAL] == [[0.5]]
 
 
-def test_a_failed_trial_that_runs_again_has_forgotten_its_end():
+def test_a_retried_trial_is_pending_without_its_failure():
     study = retried()
     pending = Study(study.description, study.events[:3]).trials[0]
     assert (pending.state, pending.attempt, pending.seconds, pending.details) == (State.PENDING, 2, None, {})
@@ -117,19 +119,19 @@ def on_hosts(*runs: tuple[str, int, int]) -> Study:
     return Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), events)
 
 
-def test_a_trial_that_was_pruned_ran_on_a_worker_that_is_known():
+def test_pruned_trials_without_a_host_use_known_lanes():
     study = on_hosts(("a", 0, 10), ("a", 0, 4), ("", 4, 7), ("", 7, 10))
-    found = spans(study)
-    assert [(span.trial, span.host, span.lane) for span in found] == [
+    placed = spans(study)
+    assert [(span.trial, span.host, span.lane) for span in placed] == [
         (0, "a", 0),
         (1, "a", 1),
         (2, "a", 1),
         (3, "a", 1),
     ]
-    assert busy_share(study, found) == 1.0
+    assert busy_share(study, placed) == 1.0
 
 
-def test_workers_are_named_by_their_host_where_there_are_several():
+def test_workers_are_named_by_host_if_several():
     pytest.importorskip("plotly")
 
     def names(*runs):
@@ -140,24 +142,24 @@ def test_workers_are_named_by_their_host_where_there_are_several():
     assert names(("a", 0, 4), ("b", 0, 4), ("", 1, 4)) == {"a 1", "b 1", "unknown 1"}
 
 
-def test_on_several_hosts_a_pruned_trial_fills_a_gap():
+def test_a_pruned_trial_fills_a_gap_among_hosts():
     study = on_hosts(("a", 0, 4), ("b", 0, 10), ("", 4, 7), ("a", 7, 10), ("", 8, 9))
     places = {span.trial: (span.host, span.lane) for span in spans(study)}
     assert places == {0: ("a", 0), 1: ("b", 0), 2: ("a", 0), 3: ("a", 0), 4: ("", 0)}
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_no_lane_holds_two_trials_at_a_time_and_there_are_no_more_lanes_than_trials_at_a_time(seed):
+def test_lanes_never_overlap_and_are_fewest_possible(seed):
     rng = np.random.default_rng(seed)
     begins = np.sort(rng.integers(0, 50, 40))
     runs = [
         (str(rng.choice(["a", "b", ""])), int(begin), int(begin + length))
         for begin, length in zip(begins, rng.integers(1, 9, 40), strict=True)
     ]
-    found = spans(on_hosts(*runs))
-    assert len(found) == 40
+    placed = spans(on_hosts(*runs))
+    assert len(placed) == 40
     lanes: dict[tuple[str, int], list[tuple[float, float]]] = {}
-    for span in found:
+    for span in placed:
         lanes.setdefault((span.host, span.lane), []).append((span.begin, span.end))
     for held in lanes.values():
         assert all(before[1] <= after[0] for before, after in pairwise(sorted(held)))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from raybo.record.events import Kind, Planned, Resumed, State
+from raybo.record.events import Kind, Planned, Resumed
+from raybo.record.states import State
 from raybo.schedulers import make
 from raybo.schedulers.verdict import ordinal
 from raybo.searcher import Searcher

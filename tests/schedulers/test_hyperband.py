@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from raybo.record.events import Kind, State
+from raybo.record.events import Kind
+from raybo.record.states import State
 from raybo.schedulers import make
 from raybo.schedulers.hyperband import brackets, in_turn, shares
 from tests.schedulers.studies import ask, curve, empty, end, report

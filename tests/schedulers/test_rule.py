@@ -6,8 +6,10 @@ import pytest
 
 import raybo
 from raybo.record.description import Description
-from raybo.record.events import KINDS, Kind, Origin, Reported, State
+from raybo.record.events import KINDS, Kind, Reported
 from raybo.record.goals import Goals
+from raybo.record.origin import Origin
+from raybo.record.states import State
 from raybo.study.replay import replay_verdicts
 from raybo.study.study import Study
 

@@ -11,7 +11,7 @@ from tests.solvers.problems import DOMAINS, Counted, Hill, cube, every_point
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_discrete_domains_are_used_up_one_point_at_a_time(name):
+def test_discrete_domains_are_used_up_point_by_point(name):
     """Thirty points, thirty different answers, the best first where the domain is searched completely."""
     domain = DOMAINS["few categories"]
     hill, taken = Hill(domain), np.empty((0, 3))
@@ -59,7 +59,7 @@ def test_a_distance_for_each_point():
         assert np.all(np.abs(x - pending[:, 0]) >= np.array(apart))
 
 
-def test_a_gap_far_from_the_best_point_is_found():
+def test_a_gap_far_from_the_best_is_found():
     """Pending points leave room on a tenth of the line only, out of reach of a step aside."""
     domain = DOMAINS["line"]
     pending = np.array([[u] for u in np.linspace(0.0, 1.0, 51) if not 0.79 < u < 0.93])
@@ -72,7 +72,7 @@ def test_a_gap_far_from_the_best_point_is_found():
 
 
 @pytest.mark.parametrize("name", ["random-grid", "lbfgsb"])
-def test_the_last_point_of_a_large_discrete_domain_is_found(name):
+def test_a_large_discrete_domains_last_point_is_found(name):
     domain = cube(a=Integer(1, 65), b=Integer(1, 65))
     points = every_point(domain)
     avoid = np.delete(points, 3210, axis=0)

@@ -27,7 +27,7 @@ class Hill:
         return self.value(X), -2.0 * (X - self.top)
 
 
-def test_a_box_keeps_to_the_cube_and_leaves_categories_whole():
+def test_boxes_stay_in_the_cube_with_whole_categories():
     box = Box.around(MIXED, MIXED.snap(np.full((1, 4), 0.95))[0], 0.2)
     assert box.low == pytest.approx([0.75, 0.75, 0.0, 0.75], abs=0.01)
     assert (box.high <= 1.0).all()
@@ -48,7 +48,7 @@ def test_its_points_can_be_run_and_lie_inside():
         np.testing.assert_allclose(box.snap(box.inwards(X)), box.inwards(X), atol=1e-12)
 
 
-def test_on_a_coarse_axis_it_reaches_the_next_levels():
+def test_a_coarse_axis_reaches_the_next_levels():
     box = Box.around(COARSE, np.array([0.5, 0.5]), 0.1)
     np.testing.assert_allclose(box.outwards(np.array([[0.0, 0.0], [1.0, 1.0]])), [[1 / 6, 0.4], [5 / 6, 0.6]])
 
@@ -66,7 +66,7 @@ def test_the_gradient_within_is_in_the_boxs_coordinates():
     np.testing.assert_allclose(function.value_and_gradient(U)[1][0], numeric, rtol=1e-8)
 
 
-def test_a_climb_from_given_starts_is_never_worse_than_these():
+def test_a_climb_never_ends_below_its_starts():
     cube = Space({f"x{i}": Float(0, 1) for i in range(3)}).cube
     starts = np.random.default_rng(1).random((5, 3))
     found, ends = ascent_from(starts, Hill([0.2, 1.3, 0.6]), cube, np.random.default_rng(0))
@@ -78,7 +78,7 @@ def test_a_climb_from_given_starts_is_never_worse_than_these():
     ).value(top)
 
 
-def test_a_climb_searches_discrete_axes_and_small_domains_completely():
+def test_small_domains_are_searched_completely():
     start = MIXED.snap(np.full((1, 4), 0.5))
     target = MIXED.snap(np.array([[0.3, 0.05, 0.9, 0.2]]))[0]
     found, _ = ascent_from(start, Hill(target), MIXED, np.random.default_rng(0))
@@ -99,7 +99,7 @@ def test_copies_climb_together_to_their_own_maxima():
     np.testing.assert_allclose(values, function(ends)[0])
 
 
-def test_a_copy_that_ends_below_its_start_stays_there():
+def test_a_copy_ending_below_its_start_stays():
     def misleading(U):
         return -np.square(U).sum(axis=1), 2.0 * U  # the gradient has the wrong sign
 

@@ -48,7 +48,7 @@ def test_what_is_returned(name, preset, domain, function):
 
 
 @pytest.mark.parametrize(("name", "preset"), EVERY)
-def test_a_function_with_holes_is_maximised_where_it_is_finite(name, preset):
+def test_a_function_with_holes_has_a_finite_maximum(name, preset):
     for domain in ("box", "mixed", "many integers"):
         found = solve(name, Broken(DOMAINS[domain]), DOMAINS[domain], np.random.default_rng(0), preset=preset, size=200)
         assert np.isfinite(found.value), domain
@@ -63,7 +63,7 @@ def test_different_streams_look_elsewhere(name, preset):
 
 @pytest.mark.parametrize("name", CLIMBERS)
 @pytest.mark.parametrize("top", [0.37, 0.0, 1.0, 1.4, -0.3])
-def test_climbers_find_a_hilltop_inside_on_a_face_or_beyond(name, top):
+def test_climbers_find_hilltops_inside_and_on_faces(name, top):
     for d in (1, 3):
         domain = DOMAINS["line"] if d == 1 else DOMAINS["box"]
         hill = Hill(domain, np.full(domain.d, top))

@@ -43,7 +43,7 @@ def test_more_points_never_lower_the_value():
     assert values[-1] > values[0]
 
 
-def test_grids_of_one_stream_differ_and_repeat_with_it():
+def test_a_streams_grids_differ_and_repeat():
     domain, function = DOMAINS["box"], Recorded(Waves(DOMAINS["box"]))
     for _ in range(2):
         rng = np.random.default_rng(5)

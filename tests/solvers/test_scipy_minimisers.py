@@ -174,7 +174,7 @@ def test_smooth_coordinates_leave_the_faces():
     np.testing.assert_allclose(end.end, 0.37, atol=1e-4)
 
 
-def test_a_coordinate_of_zero_does_not_shrink_the_simplex():
+def test_a_zero_coordinate_does_not_shrink_the_simplex():
     domain = DOMAINS["line"]
     search = Search(Waves(domain), domain)
     end = minimise(search, np.array([0.0]), np.arange(1), "Nelder-Mead", BOX, {"xatol": 1e-6, "fatol": 1e-9}, None)

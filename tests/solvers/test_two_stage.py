@@ -53,7 +53,7 @@ def test_the_meant_function_is_seldom_asked():
     assert meant.rows < 20 < 500 < coarse.rows
 
 
-def test_discrete_axes_stay_where_the_coarse_function_has_them():
+def test_the_coarse_function_decides_discrete_axes():
     domain = DOMAINS["mixed"]
     coarse, meant = two_hills(domain)
     first = solve("lbfgsb", coarse, domain, rng()).x
@@ -62,7 +62,7 @@ def test_discrete_axes_stay_where_the_coarse_function_has_them():
     np.testing.assert_allclose(found[[0, 3]], 0.37, atol=1e-2)
 
 
-def test_the_first_stages_point_is_kept_where_climbing_gains_nothing():
+def test_the_first_stages_point_stands_without_a_gain():
     domain = DOMAINS["few categories"]
     coarse, meant = two_hills(domain)
     found = two_stages("lbfgsb", coarse, meant, domain, rng())
@@ -79,7 +79,7 @@ def test_one_function_for_both_needs_one_stage(name):
     assert found.evaluations == first.evaluations == waves.rows
 
 
-def test_of_a_random_grid_the_best_few_are_compared():
+def test_a_random_grids_best_few_are_compared():
     """Of the points that the coarse function likes best, the one that the meant function likes best; none is moved."""
     domain = DOMAINS["box"]
     coarse, meant = (Counted(function) for function in two_hills(domain))
@@ -112,7 +112,7 @@ def test_the_first_stage_avoids_them_too(name):
 
 
 @pytest.mark.parametrize("name", CLIMBERS)
-def test_where_every_point_is_taken_the_coarse_functions_is_returned(name):
+def test_all_points_taken_returns_the_coarse_functions(name):
     domain = DOMAINS["one point"]
     coarse, meant = two_hills(domain)
     found = two_stages(name, coarse, meant, domain, rng(), avoid=domain.snap(np.zeros((1, 1))))

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from raybo.common.errors import MethodError, TrialError
-from raybo.record.events import Origin, Stopped, Told
+from raybo.record.events import Stopped, Told
+from raybo.record.origin import Origin
 from raybo.searcher import Searcher
 from raybo.space import Float
 from raybo.study.confirmation import Confirm, again, confirmed, most_promising, still_to_run

@@ -13,8 +13,9 @@ import raybo
 from raybo.common.errors import JournalError, MissingExtra, TrialError, install_command
 from raybo.journal import Journal
 from raybo.record.description import Description
-from raybo.record.events import KINDS, Asked, Failed, Planned, Retried, State, Stopped, Told
+from raybo.record.events import KINDS, Asked, Failed, Planned, Retried, Stopped, Told
 from raybo.record.goals import Goals
+from raybo.record.states import State
 from raybo.space import Categorical, Float, Integer, Space
 from raybo.study.study import Study, load
 

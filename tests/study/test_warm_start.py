@@ -13,8 +13,9 @@ import raybo
 from raybo.common.errors import JournalError, SpaceError, TrialError
 from raybo.journal import Journal
 from raybo.record.description import Description
-from raybo.record.events import KINDS, Begun, Kind, State, Stopped
+from raybo.record.events import KINDS, Begun, Kind, Stopped
 from raybo.record.goals import Goals
+from raybo.record.states import State
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space
 from raybo.study import warm_start

@@ -14,7 +14,7 @@ def spd(rng, n, least=0.1):
     return B @ B.T + least * np.eye(n)
 
 
-def test_the_factor_is_lower_and_takes_no_jitter_where_none_is_needed():
+def test_the_factor_is_lower_without_needless_jitter():
     A = spd(np.random.default_rng(0), 8)
     L, jitter = cholesky(A)
     assert jitter == 0.0
@@ -45,7 +45,7 @@ def test_the_jitter_is_the_first_step_that_suffices(rung):
     np.testing.assert_allclose(L @ L.T, A + jitter * np.eye(8), atol=1e-12)
 
 
-def test_another_ladder_and_what_it_is_a_fraction_of():
+def test_jitters_and_their_scale_can_be_given():
     A = np.ones((3, 3))  # of rank 1
     L, jitter = cholesky(A, (1e-6, 1e-3), 10.0)
     assert jitter == pytest.approx(1e-5, rel=1e-12)
@@ -66,13 +66,13 @@ def test_nothing_has_an_empty_factor():
 
 
 @pytest.mark.parametrize(("n", "m"), [(0, 3), (5, 1), (5, 4), (5, 0)])
-def test_a_grown_factor_is_that_of_the_whole_matrix(n, m):
+def test_a_grown_factor_equals_the_whole_matrixs_factor(n, m):
     A = spd(np.random.default_rng(3), n + m)
     L = grown(cholesky(A[:n, :n])[0], A[:n, n:], A[n:, n:], np.full(m, 0.1))
     np.testing.assert_allclose(L, cholesky(A)[0], rtol=1e-12, atol=1e-12)
 
 
-def test_growing_is_refused_where_a_pivot_is_below_what_it_must_be():
+def test_growing_is_refused_if_a_pivot_is_small():
     A = spd(np.random.default_rng(4), 5)
     A[4] = A[:, 4] = 0.0
     A[4, 4] = 1e-3

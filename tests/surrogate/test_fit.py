@@ -48,7 +48,7 @@ def test_it_finds_the_lengthscales_that_made_the_data(kernel):
 
 
 @pytest.mark.parametrize(("n", "d"), [(15, 2), (60, 5)])
-def test_it_ends_where_the_slope_is_nothing_and_sooner_where_less_is_asked(n, d, monkeypatch, evaluations):
+def test_a_fit_ends_flat_or_at_its_tolerance(n, d, monkeypatch, evaluations):
     observations, m = smooth(n, d), standard_model()
     likelihood = Likelihood(observations, m)
     reached, spent = [], []
@@ -64,7 +64,7 @@ def test_it_ends_where_the_slope_is_nothing_and_sooner_where_less_is_asked(n, d,
     assert spent[2] < spent[1] <= spent[0] < 60
 
 
-def test_a_warm_start_at_the_optimum_ends_there_at_once(evaluations):
+def test_a_warm_start_at_the_optimum_stays_there(evaluations):
     observations, m = smooth(50, 3), standard_model()
     cold = fit_map(observations, m)
     evaluations.clear()
@@ -98,7 +98,7 @@ def test_fixed_hyperparameters_stay_and_ranges_hold():
     assert (theta <= bounds[:, 1]).all()
 
 
-def test_a_model_with_nothing_to_fit_is_its_own_fit():
+def test_a_fully_fixed_model_is_its_own_fit():
     fixed = model(
         "rbf",
         lengthscale=Hyperparameter(fixed=0.3),

@@ -36,7 +36,7 @@ def test_the_posterior_is_that_of_the_naive_loop(gp):
     assert np.linalg.eigvalsh(joint_cov).min() > -1e-12
 
 
-def test_published_posterior_and_information_gain_of_the_random_grid_model():
+def test_the_random_grid_models_posterior_is_published():
     """Kim, Liu, Chen's model on three points of the line, at length-scale 1, with noise 1e-4 and with noise 1."""
     gp = GP.of(Observations.of(ORACLE_X, ORACLE_Y), PAPER, np.log([1.0, 1.0, 1e-4]))
     mean, var = gp.posterior(np.array([[0.5], [1.8], [4.0]]))
@@ -74,14 +74,14 @@ def test_published_information_gains_equal_their_chain_form(name, noise, gain):
     assert two.information_gain == pytest.approx(chain, rel=1e-12)
 
 
-def test_the_variance_has_the_floor_that_n_observations_of_it_leave():
+def test_repeated_observations_leave_a_floor_of_variance():
     """noise / (n + noise) at a point seen n times, with unit outputscale."""
     X = np.full((5, 1), 0.3)
     gp = GP.of(Observations.of(X, np.zeros(5)), model("matern52"), np.log([0.5, 1.0, 0.01]))
     assert gp.posterior(X[:1])[1][0] == pytest.approx(0.0019960080, abs=1e-10)
 
 
-def test_gradients_in_x_are_those_of_central_differences_and_vanish_along_categories(gp):
+def test_gradients_in_x_are_those_of_central_differences(gp):
     X = points(np.random.default_rng(1), 5)
     mean, var, dmean, dvar = gp.posterior_gradient(X)
     np.testing.assert_allclose((mean, var), gp.posterior(X), rtol=1e-9)
@@ -93,7 +93,7 @@ def test_gradients_in_x_are_those_of_central_differences_and_vanish_along_catego
     assert not dvar[:, 1].any()
 
 
-def test_gradients_at_the_data_themselves_are_finite_and_right(gp):
+def test_gradients_at_the_data_are_finite_and_right(gp):
     """At coinciding points the profile's square root has no derivative; its form in q has."""
     dmean = gp.posterior_gradient(gp.X)[2]
     for j in (0, 2):
@@ -125,7 +125,7 @@ def test_without_observations_it_is_the_prior(kernel):
     np.testing.assert_allclose(once.posterior(X), told(prior, X[:1], np.zeros(1)).posterior(X), rtol=1e-12)
 
 
-def test_a_constant_mean_is_added_far_from_the_data_and_estimated_by_generalised_least_squares(kernel, mixed):
+def test_constant_means_are_generalised_least_squares_estimates(kernel, mixed):
     theta = np.log([0.05, 0.9, 0.05, 1.3, 0.01])
     shifted = Observations.of(mixed.X, mixed.y + 100.0, mixed.categorical)
     gp = GP.of(shifted, model(kernel, mean="constant"), theta)
@@ -140,7 +140,7 @@ def test_a_constant_mean_is_added_far_from_the_data_and_estimated_by_generalised
     assert gp.believing(X).prior_mean == gp.prior_mean
 
 
-def test_a_factor_grown_point_by_point_loses_no_digits(gp):
+def test_growing_a_factor_point_by_point_keeps_digits(gp):
     rng = np.random.default_rng(5)
     grown = gp
     for _ in range(60):
@@ -163,7 +163,7 @@ def test_a_factor_used_again_gives_the_same_posterior(gp, kept, new):
     np.testing.assert_array_equal(other.posterior(Z), GP.of(observations, gp.model, gp.theta + 0.1).posterior(Z))
 
 
-def test_a_factor_is_not_used_again_for_other_noise(gp):
+def test_a_factor_is_not_reused_for_other_noise(gp):
     doubled = Observations.of(np.vstack([gp.X, gp.X]), np.append(gp.y, gp.y), gp.observations.categorical)
     fresh = GP.of(doubled, gp.model, gp.theta)
     again = GP.of(doubled, gp.model, gp.theta, earlier=gp)
@@ -183,7 +183,7 @@ def test_believing_a_repeated_point_stays_accurate(gp):
     np.testing.assert_allclose(again.posterior(Z), whole.posterior(Z), rtol=1e-6, atol=1e-8)
 
 
-def test_a_factor_that_cannot_be_grown_is_made_anew_with_jitter():
+def test_a_factor_that_cannot_grow_is_made_anew():
     """A repeat without noise leaves a pivot of rounding error, where exact arithmetic leaves the noise."""
     theta = np.log([0.5, 1.0, 1e-18])
     gp = GP.of(Observations.of(np.array([[0.2], [0.8]]), np.array([1.0, -1.0])), model("rbf"), theta)
@@ -245,7 +245,7 @@ def test_the_variance_lies_between_zero_and_the_prior(seed, n, d, scale, noise, 
     assert all(np.isfinite(part).all() for part in gp.posterior_gradient(X))
 
 
-def test_points_one_ulp_apart_at_huge_lengthscales_take_jitter_and_not_more():
+def test_points_one_ulp_apart_need_little_jitter():
     x = 0.5 + np.arange(40)[:, None] * np.spacing(0.5)
     smooth = Model(kernel="rbf", noise_variance=Hyperparameter(LogNormal(-6.0, 1.5), 1e-12, 1.0, 1e-3))
     gp = GP.of(Observations.of(x, np.zeros(40)), smooth, np.log([20.0, 1.0, 1e-16]))
@@ -254,7 +254,7 @@ def test_points_one_ulp_apart_at_huge_lengthscales_take_jitter_and_not_more():
     assert np.isfinite(gp.posterior(np.array([[0.1], [0.5]]))).all()
 
 
-def test_the_variance_at_data_without_noise_is_rounding_error_and_not_below_zero(kernel):
+def test_noiseless_data_have_variances_of_rounding_error(kernel):
     X = np.linspace(0.0, 1.0, 40)[:, None]
     gp = GP.of(Observations.of(X, np.sin(9.0 * X[:, 0])), flat(kernel), np.log([0.02, 1.0, 1e-18]))
     assert gp.jitter == 0.0
@@ -263,7 +263,7 @@ def test_the_variance_at_data_without_noise_is_rounding_error_and_not_below_zero
         assert var.max() < 1e-12
 
 
-def test_the_variance_near_data_keeps_its_digits_at_little_noise():
+def test_variances_near_data_keep_digits_at_little_noise():
     """One observation seen from ever nearer: 1 - k^2 / (1 + noise), written without its cancellation."""
     noise = 1e-9
     gp = GP.of(Observations.of(np.array([[0.5]]), np.ones(1)), flat("rbf"), np.log([0.3, 1.0, noise]))

@@ -35,7 +35,7 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_published_posterior_of_the_gradient_and_its_covariance_with_values(name):
+def test_the_gradients_posterior_has_published_values(name):
     gp, told = GP.of(Observations.of(X, Y), model(name), np.log([0.5, 0.8, 1.3, 0.01])), PUBLISHED[name]
     z = np.array([[0.5, 0.6]])
     mean, var = gp.posterior(X0[None])
@@ -54,7 +54,7 @@ def test_published_posterior_of_the_gradient_and_its_covariance_with_values(name
 
 
 @pytest.mark.parametrize(("d", "m", "h", "sd"), [(3, 2, 0.5, 0.3), (2, 1, 0.493196, 0.1), (4, 16, 0.312529, 0.1)])
-def test_central_differences_of_repeated_observations_leave_the_trace_that_theory_says(d, m, h, sd):
+def test_repeated_central_differences_leave_the_trace_of_theory(d, m, h, sd):
     """RBF with unit scales: d (1 - 2 h^2 exp(-h^2) / (1 + sd^2 / m - exp(-2 h^2))), exactly."""
     x = np.full(d, 0.5)
     design = np.repeat(np.concatenate([x + h * np.eye(d), x - h * np.eye(d)]), m, axis=0)
@@ -115,7 +115,7 @@ def test_without_observations_it_is_the_priors(kernel):
     np.testing.assert_allclose(cov, 2.0 * factor * np.diag([4.0, 16.0]))
 
 
-def test_its_covariance_with_values_is_the_derivative_of_theirs(gp):
+def test_gradient_covariances_are_derivatives_of_the_values_covariance(gp):
     """Differences in x of the joint posterior's covariance between f(x) and f(z)."""
     rng = np.random.default_rng(8)
     x, Z = points(rng, 1)[0], points(rng, 5)
@@ -127,7 +127,7 @@ def test_its_covariance_with_values_is_the_derivative_of_theirs(gp):
     np.testing.assert_allclose(var, gp.posterior(Z)[1], rtol=1e-10)
 
 
-def test_where_both_points_are_one_the_slope_of_that_covariance_is_the_gradients_own(gp):
+def test_at_one_point_covariance_slopes_are_the_gradients(gp):
     x = points(np.random.default_rng(9), 1)
     at, slopes = GradientAt.of(gp, x[0]), np.zeros((3, 3))
     for i in range(3):
@@ -136,7 +136,7 @@ def test_where_both_points_are_one_the_slope_of_that_covariance_is_the_gradients
     np.testing.assert_allclose(slopes, at.cov, rtol=1e-8, atol=1e-9)
 
 
-def test_the_gradient_of_a_function_of_both_is_that_of_differences(gp):
+def test_functions_of_covariances_have_gradients_of_differences(gp):
     rng = np.random.default_rng(12)
     x, Z, u, w = points(rng, 1)[0], points(rng, 4), rng.standard_normal((4, 3)), rng.standard_normal(4)
     at = GradientAt.of(gp, x)

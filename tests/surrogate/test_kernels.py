@@ -19,7 +19,7 @@ from tests.surrogate.conftest import CATEGORIES, STEP, naive_kernel
         ("rbf", [0.8824969026, 0.6065306597, 0.1353352832]),
     ],
 )
-def test_published_values_at_distances_of_a_half_one_and_two(name, expected):
+def test_profiles_have_published_values_at_three_distances(name, expected):
     np.testing.assert_allclose(profile(name, np.array([0.5, 1.0, 2.0]) ** 2), expected, rtol=1e-9)
 
 
@@ -29,7 +29,7 @@ def test_published_value_with_a_lengthscale_an_axis(name, expected):
     assert kernel.matrix(np.array([[0.2, 0.7]]), np.array([[0.5, 0.1]]))[0, 0] == pytest.approx(expected, rel=1e-9)
 
 
-def test_the_slope_is_the_derivative_of_the_profile_and_the_curvature_that_of_the_slope(kernel):
+def test_slope_and_curvature_are_derivatives_of_the_profile(kernel):
     q = np.array([1e-3, 0.1, 1.0, 4.0, 30.0])
     value, slope = profile_and_slope(kernel, q)
     np.testing.assert_allclose(value, profile(kernel, q), rtol=1e-14)
@@ -67,7 +67,7 @@ def test_blocks_change_nothing(kernel):
 
 @settings(max_examples=100, deadline=None)
 @given(st.floats(1e-5, 100.0), st.floats(0.0, 1.0), st.floats(-1e-3, 1e-3))
-def test_distances_of_near_points_are_right_at_every_lengthscale(lengthscale, x, apart):
+def test_near_points_distances_hold_at_every_lengthscale(lengthscale, x, apart):
     """To 1e-9 where the expanded square is used, and to rounding where the length-scale is too short for it."""
     a, b = np.array([[x, 0.3]]), np.array([[x + apart, 0.3]])
     q = StationaryKernel("rbf", np.array([lengthscale, 0.5]), 1.0, (False, False)).squared_distances(a, b)[0, 0]
@@ -77,7 +77,7 @@ def test_distances_of_near_points_are_right_at_every_lengthscale(lengthscale, x,
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_equality_on_a_categorical_axis_is_a_one_hot_code_with_one_lengthscale(name):
+def test_categorical_equality_is_a_one_hot_code(name):
     lengthscale = 0.7
     X = CATEGORIES[:, None]
     code = np.sqrt(0.5) * np.eye(3)
@@ -87,7 +87,7 @@ def test_equality_on_a_categorical_axis_is_a_one_hot_code_with_one_lengthscale(n
     assert np.linalg.eigvalsh(ours).min() > 0.0
 
 
-def test_contract_is_the_gradient_of_a_weighted_sum_and_nothing_along_categories(kernel):
+def test_contract_is_a_weighted_sums_gradient(kernel):
     rng = np.random.default_rng(2)
     A, B, c = rng.random((4, 3)), rng.random((6, 3)), rng.standard_normal(6)
     A[:, 1], B[:, 1] = rng.choice(CATEGORIES, 4), rng.choice(CATEGORIES, 6)

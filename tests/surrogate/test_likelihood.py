@@ -64,7 +64,7 @@ def test_the_gradient_is_that_of_central_differences(kernel, mixed, shared, mean
 
 
 @pytest.mark.parametrize("mean", ["zero", "constant"])
-def test_predicted_values_are_noisier_by_what_they_are_uncertain_by(kernel, mean):
+def test_predicted_values_add_their_uncertainty_to_the_noise(kernel, mean):
     """Against the density of a normal, the gradient against differences, the merged form against single values."""
     rng = np.random.default_rng(2)
     X = np.repeat(rng.random((6, 2)), [1, 3, 2, 1, 1, 2], axis=0)
@@ -120,7 +120,7 @@ def test_the_constant_mean_is_the_most_likely_one(kernel, mixed):
     assert naive_log_marginal(gp) == pytest.approx(value, rel=1e-11)
 
 
-def test_a_matrix_that_needs_jitter_still_has_a_likelihood():
+def test_a_matrix_needing_jitter_has_a_likelihood():
     x = np.linspace(0.4, 0.6, 30)[:, None]
     m = flat("rbf", noise_variance=Hyperparameter(fixed=1e-18))
     likelihood = Likelihood(Observations.of(x, np.sin(x[:, 0])), m)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from raybo.surrogate import Observations
 
 
-def test_repeats_become_their_mean_their_number_and_their_scatter_in_order_of_appearance():
+def test_repeats_become_means_counts_and_scatters():
     X = np.array([[0.5], [0.1], [0.5], [0.9], [0.5]])
     o = Observations.of(X, np.array([1.0, 2.0, 4.0, 7.0, 4.0]))
     np.testing.assert_array_equal(o.X[:, 0], [0.5, 0.1, 0.9])
@@ -19,12 +19,12 @@ def test_repeats_become_their_mean_their_number_and_their_scatter_in_order_of_ap
     np.testing.assert_allclose(o.noise(0.3), [0.1, 0.3, 0.3])
 
 
-def test_points_one_ulp_apart_are_different_and_zeros_of_either_sign_are_not():
+def test_points_differ_by_an_ulp_but_zeros_agree():
     X = np.array([[0.5], [np.nextafter(0.5, 1.0)], [0.0], [-0.0]])
     assert len(Observations.of(X, np.arange(4.0)).X) == 3
 
 
-def test_values_that_are_unequally_uncertain_stay_apart_and_keep_what_was_added():
+def test_unequally_uncertain_values_are_not_merged():
     X, added = np.array([[0.5], [0.1], [0.5], [0.5]]), np.array([0.2, 0.0, 0.2, 0.0])
     o = Observations.of(X, np.arange(4.0), added=added)
     np.testing.assert_array_equal(o.X[:, 0], [0.5, 0.1, 0.5])
@@ -57,7 +57,7 @@ def test_merging_keeps_totals(rows):
     np.testing.assert_allclose((o.counts * o.y**2).sum() + o.scatter.sum(), (y**2).sum(), atol=1e-9)
 
 
-def test_thinning_keeps_the_best_and_spreads_over_the_rest_in_order():
+def test_thinning_keeps_the_best_and_spreads_the_rest():
     rng = np.random.default_rng(4)
     o = Observations.of(rng.random((1_500, 2)), rng.standard_normal(1_500))
     kept = o.thinned(300)

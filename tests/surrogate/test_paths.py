@@ -71,7 +71,7 @@ def test_function_draws_have_the_posteriors_mean_and_variance(gp, noise):
     np.testing.assert_allclose(values.std(axis=0), sd, rtol=0.25)
 
 
-def test_a_draw_passes_through_data_that_have_no_noise(kernel):
+def test_a_draw_passes_through_data_without_noise(kernel):
     X = np.random.default_rng(5).random((8, 2))
     y = np.random.default_rng(6).standard_normal(8) + 3.0
     m = model(kernel, mean="constant")
@@ -83,7 +83,7 @@ def test_a_draw_passes_through_data_that_have_no_noise(kernel):
     assert np.ptp([draw.value(elsewhere) for draw in draws], axis=0).min() > 1e-3
 
 
-def test_the_gradient_is_that_of_central_differences_and_vanishes_along_categories(gp):
+def test_the_gradient_is_that_of_central_differences(gp):
     draw = draw_function(gp, np.random.default_rng(5), levels=LEVELS)
     X = points(np.random.default_rng(6), 30)
     value, gradient = draw.value_and_gradient(X)
@@ -93,7 +93,7 @@ def test_the_gradient_is_that_of_central_differences_and_vanishes_along_categori
         np.testing.assert_allclose(gradient[:, j], differences(draw.value, X, j), rtol=1e-6, atol=1e-6)
 
 
-def test_a_draw_is_one_function_however_it_is_called(gp):
+def test_a_draw_is_one_function_at_every_call(gp):
     """In one call or many, and for any coordinate of a category's bin."""
     draw = draw_function(gp, np.random.default_rng(8), levels=LEVELS)
     X = points(np.random.default_rng(9), 200)

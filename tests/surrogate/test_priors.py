@@ -30,7 +30,7 @@ U = np.linspace(-3.0, 1.0, 9)
 @pytest.mark.parametrize(
     "prior", [LogNormal(-1.0, 0.7), Gamma(1e-3, 10.0), Gamma(2.0, 0.5), Normal(2.0, 1.0), Flat()], ids=repr
 )
-def test_a_prior_is_the_stated_density_and_its_slope_the_derivative(prior):
+def test_priors_are_stated_densities_with_their_derivatives(prior):
     value, slope = prior.log_density(U)
     numeric = (prior.log_density(U + STEP)[0] - prior.log_density(U - STEP)[0]) / (2 * STEP)
     np.testing.assert_allclose(slope, numeric, rtol=1e-6, atol=1e-8)
@@ -64,7 +64,7 @@ def test_fixed_hyperparameters_have_no_prior_and_no_freedom():
     np.testing.assert_allclose(gradient, [0.0, 0.0, 0.0, -(math.log(1e-3) + 6.0)])
 
 
-def test_ranges_may_differ_by_axis_and_the_start_lies_in_them():
+def test_ranges_by_axis_contain_the_start():
     m = Model(lengthscale=Hyperparameter(low=(0.1, 0.2, 0.3), high=1.0, start=0.15))
     np.testing.assert_allclose(np.exp(m.bounds(3)[:3]), [[0.1, 1.0], [0.2, 1.0], [0.3, 1.0]])
     np.testing.assert_allclose(np.exp(m.start(3)[:3]), [0.15, 0.2, 0.3])

@@ -25,7 +25,7 @@ def test_of_equally_near_observations_the_earliest():
 
 @given(st.integers(1, 30), st.integers(1, 4), st.integers(0, 2**32 - 1))
 @settings(max_examples=40, deadline=None)
-def test_twice_as_many_points_with_values_that_were_observed(n, d, seed):
+def test_pseudo_data_are_twice_as_many_observed_values(n, d, seed):
     """Against the plain loop."""
     rng = np.random.default_rng(seed)
     observations = Observations.of(rng.random((n, d)), rng.standard_normal(n))
@@ -36,20 +36,20 @@ def test_twice_as_many_points_with_values_that_were_observed(n, d, seed):
         assert y == observations.y[np.argmin(np.linalg.norm(observations.X - x, axis=1))]
 
 
-def test_there_are_as_many_as_values_and_not_as_places():
+def test_repeated_values_each_count_for_two_points():
     observations = Observations.of(np.array([[0.2], [0.2], [0.7]]), np.array([1.0, 3.0, 0.0]))
     pseudo = pseudo_data(observations, np.random.default_rng(0))
     assert len(pseudo.X) == 6
     assert set(pseudo.y) <= {2.0, 0.0}  # the mean of the repeats
 
 
-def test_many_observations_lend_to_as_many_points_as_a_fit_uses():
+def test_pseudo_data_never_exceed_what_a_fit_uses():
     rng = np.random.default_rng(0)
     observations = Observations.of(rng.random((40, 2)), rng.random(40))
     assert len(pseudo_data(observations, rng, at_most=50).X) == 50
 
 
-def test_points_can_be_run_and_categories_are_near_or_not():
+def test_points_can_be_run_and_categories_are_compared():
     space = Space({"x": Float(0, 1), "n": Integer(1, 5), "c": Categorical(["a", "b", "c"])})
     rng = np.random.default_rng(1)
     X = space.snap(rng.random((12, 3)))
@@ -61,7 +61,7 @@ def test_points_can_be_run_and_categories_are_near_or_not():
         assert y == observations.y[np.argmin(distance)]
 
 
-def test_the_posterior_that_is_maximised_is_the_published_one():
+def test_the_posterior_of_theta_is_the_published_one():
     """Matern-5/2, Gamma(1e-3, rate 10) on the logs with their Jacobian: value and gradient of the worked example."""
     observations = Observations.of(np.array([[0.0], [0.5]]), np.array([1.0, -1.0]))
     model = uhe_model()

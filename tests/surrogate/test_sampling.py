@@ -53,7 +53,7 @@ def test_the_dynamics_are_reversible_with_and_without_walls():
         np.testing.assert_allclose(-r, p, atol=1e-8)
 
 
-def test_the_error_in_energy_falls_fourfold_when_the_step_is_halved():
+def test_halving_the_step_quarters_the_error_in_energy():
     target = Stub([0.5, 1.0, 2.0], -WIDE, WIDE).log_posterior
     u, p = np.array([0.3, -0.5, 1.0]), np.array([1.0, 0.4, -0.7])
     errors = []
@@ -66,7 +66,7 @@ def test_the_error_in_energy_falls_fourfold_when_the_step_is_halved():
 
 @settings(max_examples=200, deadline=None)
 @given(st.floats(-50.0, 50.0), st.floats(-3.0, 0.0), st.floats(0.1, 4.0))
-def test_a_flight_through_walls_is_folded_back_as_bounce_by_bounce(u, low, width):
+def test_reflection_equals_bouncing_wall_by_wall(u, low, width):
     high, position, sign = low + width, u, 1.0
     while not low <= position <= high:
         position = 2.0 * (low if position < low else high) - position
@@ -95,7 +95,7 @@ def test_moments_of_a_normal(sampler):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("sampler", ["hmc", "slice"])
-def test_walls_cut_the_distribution_off_and_change_nothing_else(sampler):
+def test_walls_truncate_the_distribution_and_nothing_else(sampler):
     """A normal cut off at -0.5 and 1: shares of four intervals within 5 standard errors of one draw in four."""
     stub, rng = Stub([1.0], [-0.5], [1.0]), np.random.default_rng(2)
     if sampler == "hmc":
@@ -109,7 +109,7 @@ def test_walls_cut_the_distribution_off_and_change_nothing_else(sampler):
     assert (np.abs(seen - shares) < 5 * np.sqrt(shares * (1 - shares) / 2_000)).all(), (seen, shares)
 
 
-def test_the_step_is_tuned_towards_the_target_and_left_alone_where_asked():
+def test_the_step_is_tuned_unless_told_otherwise():
     stub = Stub([0.01, 0.01], [-1.0, -1.0], [1.0, 1.0])
     tuned = sample_hmc(stub, np.zeros(2), np.random.default_rng(3), samples=100, thin=1, step=1.0)
     assert 0.3 < tuned.acceptance < 0.95
@@ -156,7 +156,7 @@ def test_samplers_agree_with_the_posterior_by_quadrature(sampler):
 
 
 @pytest.mark.parametrize("sampler", [sample_hmc, sample_slice])
-def test_samples_stay_within_the_ranges_even_where_the_prior_is_flat_and_data_few(sampler):
+def test_samples_stay_within_ranges_under_flat_priors(sampler):
     tiny = model("matern52")
     likelihood = Likelihood(Observations.of(np.array([[0.2], [0.7]]), np.array([-1.0, 1.0])), tiny)
     found = sampler(likelihood, np.full(3, 9.0), np.random.default_rng(1), samples=10, burn_in=30, thin=3)
@@ -168,7 +168,7 @@ def test_samples_stay_within_the_ranges_even_where_the_prior_is_flat_and_data_fe
 
 
 @pytest.mark.parametrize("sampler", [sample_hmc, sample_slice])
-def test_the_same_stream_gives_the_same_chain_and_no_draw_is_no_error(sampler):
+def test_equal_streams_give_equal_chains(sampler):
     likelihood = Likelihood(Observations.of(np.array([[0.2], [0.7]]), np.array([-1.0, 1.0])), PAPER)
     a, b = (sampler(likelihood, np.zeros(3), np.random.default_rng(5), samples=3, burn_in=4) for _ in range(2))
     np.testing.assert_array_equal(a.thetas, b.thetas)

@@ -76,7 +76,7 @@ def test_the_kernel_is_the_formula(parts):
 
 
 @pytest.mark.parametrize("parts", ALL)
-def test_posterior_and_likelihood_are_those_of_the_single_values(parts):
+def test_merged_and_single_values_have_one_posterior(parts):
     """Brute force on all values, repeats one by one, with the generalised least squares mean where there is one."""
     model = structured_model(CATEGORICAL, **parts)
     theta, rng = thetas(model), np.random.default_rng(2)

@@ -1,4 +1,4 @@
-"""Journals to look at, and the page's server to ask, without a browser."""
+"""Provide journals to look at, and a client of the page's server, without a browser."""
 
 from __future__ import annotations
 

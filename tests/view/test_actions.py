@@ -1,4 +1,4 @@
-"""What the page may change: by request where a study runs, in the journal where none does."""
+"""The page changes a study by requests if it runs, and in its journal if it does not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import raybo
 from raybo.common.errors import JournalError
 from raybo.journal import Journal, in_use, requests
 from raybo.journal.notes import notes_path, read_notes, take_note
-from raybo.record.events import Origin
+from raybo.record.origin import Origin
 from raybo.study import warm_start
 from raybo.study.study import load
 from raybo.view import actions
@@ -46,7 +46,7 @@ def written(path):
         opened.close()
 
 
-def test_a_study_that_does_not_run_takes_a_configuration_at_once(journal):
+def test_a_stopped_study_enqueues_at_once(journal):
     assert actions.possible(journal, is_running=False) == {
         "stop": False, "enqueue": True, "stopping": False, "waiting": 0,
     }  # fmt: skip
@@ -58,7 +58,7 @@ def test_a_study_that_does_not_run_takes_a_configuration_at_once(journal):
         actions.enqueue(Followed(journal), [1, None, 3, 0.25])
 
 
-def test_nothing_here_reads_a_journal_while_a_configuration_is_written_to_it(journal, monkeypatch):
+def test_enqueueing_keeps_readers_off_the_journal(journal, monkeypatch):
     """Its writer takes SQLite's locks from every reader of this process: the log would go from under them."""
     followed, enqueue, readers = Followed(journal), warm_start.enqueue, []
 
@@ -87,14 +87,14 @@ def test_nothing_here_reads_a_journal_while_a_configuration_is_written_to_it(jou
         ([1, None, 3, float("nan")], "a number is needed"),
     ],
 )
-def test_what_does_not_fit_is_refused_and_changes_nothing(journal, values, why):
+def test_values_outside_the_space_change_nothing(journal, values, why):
     before = journal.read_bytes()
     with pytest.raises(raybo.SpaceError, match=why):
         actions.enqueue(Followed(journal), values)
     assert journal.read_bytes() == before
 
 
-def test_a_running_study_is_asked_and_one_that_does_not_hear_is_not(journal):
+def test_requests_need_a_study_that_listens(journal):
     followed = Followed(journal)
     with pytest.raises(raybo.JournalError, match="not running"):
         actions.stop(followed)
@@ -111,8 +111,8 @@ def test_a_running_study_is_asked_and_one_that_does_not_hear_is_not(journal):
         actions.stop(followed)
         asked = requests.waiting(journal)
         assert [request.values for request in asked] == [[1, None, 3, 0.5], None]
-        told = actions.possible(journal, is_running=True)
-        assert (told["stopping"], told["waiting"]) == (True, 1)
+        possible = actions.possible(journal, is_running=True)
+        assert (possible["stopping"], possible["waiting"]) == (True, 1)
     requests.stop_listening(journal)
     assert len(requests.waiting(journal)) == 2  # what waits stays for the next run
     requests.forget_stops(journal, time.time() + 10)
@@ -165,7 +165,7 @@ def test_notes_are_kept_beside_the_journal(journal, capsys):
     assert len(read_notes(journal)) == 2
 
 
-def test_a_note_that_a_full_disk_cuts_short_is_refused_and_takes_no_other_with_it(journal, monkeypatch):
+def test_a_truncated_note_spares_the_other_notes(journal, monkeypatch):
     take_note(journal, "one")
     write = os.write
     monkeypatch.setattr(os, "write", lambda handle, data: write(handle, data[:20]))
@@ -192,7 +192,7 @@ def test_notes_are_shown_on_a_terminal(journal):
     assert "of all" not in one
 
 
-def test_a_link_in_the_place_of_the_notes_comes_to_no_harm(journal, tmp_path):
+def test_notes_are_never_written_through_a_link(journal, tmp_path):
     (tmp_path / "other.txt").write_text("precious")
     notes_path(journal).symlink_to(tmp_path / "other.txt")
     with pytest.raises(raybo.JournalError, match="cannot be written"):
@@ -212,8 +212,8 @@ def test_the_page_asks_by_post(journal):
         assert (got.status, "not running" in (await got.json())["error"]) == (409, True)
         got = await client.post(address(journal, "/notes"), json={"text": "hm", "trial": 2}, headers=BEARER)
         assert got.status == 200
-        told = await (await client.get(address(journal, "/trials/2"), headers=BEARER)).json()
-        assert [note["text"] for note in told["notes"]] == ["hm"]
+        details = await (await client.get(address(journal, "/trials/2"), headers=BEARER)).json()
+        assert [note["text"] for note in details["notes"]] == ["hm"]
         for path, body in (("/enqueue", {}), ("/enqueue", {"values": {}}), ("/enqueue", {"values": 3})):
             assert (await client.post(address(journal, path), json=body, headers=BEARER)).status == 400
 
@@ -234,7 +234,7 @@ def job(config):
 @pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.timeout(1200)
-def test_a_real_study_runs_what_is_enqueued_and_stops_when_asked(tmp_path):
+def test_a_real_study_obeys_enqueue_and_stop(tmp_path):
     (tmp_path / "job.py").write_text(JOB)
     path = tmp_path / "job.db"
     command = [sys.executable, "-m", "raybo.cli", "tune", "job.py", "--trials", "5000", "--workers", "1", "-q"]
@@ -247,19 +247,19 @@ def test_a_real_study_runs_what_is_enqueued_and_stops_when_asked(tmp_path):
         with pytest.raises(raybo.TrialError, match="enqueued before"):
             actions.enqueue(followed, [0.125])
         actions.stop(followed)
-        said, _ = tune.communicate(timeout=400)
+        output, _ = tune.communicate(timeout=400)
     finally:
         if tune.poll() is None:
             tune.kill()
             tune.wait()
-    assert tune.returncode == 0, said
+    assert tune.returncode == 0, output
     study = load(path)
     assert not in_use(path)
     assert not requests.is_listening(path)
     assert 2 < len(study.trials) < 5_000
     assert {str(t.state) for t in study.trials} <= {"finished", "stopped"}
     assert [t.reason for t in study.trials if t.reason] == ["stopped by the user"] * study.count(
-        raybo.record.events.State.STOPPED
+        raybo.record.states.State.STOPPED
     )
     from raybo.study.replay import replay
 

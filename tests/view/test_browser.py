@@ -1,4 +1,4 @@
-"""The living page in a real browser: live, without errors or requests elsewhere, whatever names there are."""
+"""The dashboard stays live in a real browser, without errors or requests elsewhere, whatever names there are."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ def viewed(*places):
 
 @contextlib.contextmanager
 def tab_of(browser, width=1200, **context):
-    """A tab, with what its page said and asked for."""
+    """Yield a tab, the messages of its console, and the addresses that it requested."""
     opened = browser.new_context(viewport={"width": width, "height": 900}, **context)
-    tab, said, asked = opened.new_page(), [], []
-    tab.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
-    tab.on("pageerror", lambda error: said.append(str(error)))
+    tab, messages, asked = opened.new_page(), [], []
+    tab.on("console", lambda message: messages.append(message.text) if message.type in ("error", "warning") else None)
+    tab.on("pageerror", lambda error: messages.append(str(error)))
     tab.on("request", lambda request: asked.append(request.url))
-    tab.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+    tab.on("dialog", lambda dialog: (messages.append(dialog.message), dialog.dismiss()))
     tab.set_default_timeout(LONG)
     try:
-        yield tab, said, asked
+        yield tab, messages, asked
     finally:
         opened.close()
 
@@ -65,7 +65,7 @@ def tab_of(browser, width=1200, **context):
 def test_the_page_is_live_and_whole(browser, tmp_path, width, scheme):
     study = run("random", 30)
     path = keep(study, tmp_path / "s.db", 30)
-    with viewed(path) as address, tab_of(browser, width, color_scheme=scheme) as (tab, said, asked):
+    with viewed(path) as address, tab_of(browser, width, color_scheme=scheme) as (tab, messages, asked):
         tab.goto(address)
         tab.wait_for_selector(".table .rows .row")
         assert "token" not in tab.url
@@ -96,7 +96,7 @@ def test_the_page_is_live_and_whole(browser, tmp_path, width, scheme):
         tab.click("text=Take a note")
         tab.wait_for_selector(".notes li")
         assert tab.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
-        assert said == []
+        assert messages == []
         assert [url for url in asked if not url.startswith((address.partition("?")[0], "data:", "blob:"))] == []
 
 
@@ -105,7 +105,7 @@ def test_the_page_is_live_and_whole(browser, tmp_path, width, scheme):
 def test_hostile_names_are_text_and_nothing_else(browser, tmp_path):
     keep(hostile_study(), tmp_path / "bad.db")
     keep(run("random", 20), tmp_path / "good.db")
-    with viewed(tmp_path) as address, tab_of(browser) as (tab, said, _):
+    with viewed(tmp_path) as address, tab_of(browser) as (tab, messages, _):
         tab.goto(address)
         tab.wait_for_selector("td:has-text('bad.db')")
         tab.wait_for_selector(".drawn .trace", state="attached")
@@ -117,4 +117,4 @@ def test_hostile_names_are_text_and_nothing_else(browser, tmp_path):
         tab.click(".table .rows .row a >> nth=0")
         tab.wait_for_selector("h1:has-text('Trial')")
         assert tab.evaluate("document.querySelectorAll('main script, main img').length") == 0
-        assert said == []
+        assert messages == []

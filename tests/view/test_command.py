@@ -1,4 +1,4 @@
-"""`raybo view`: its address, its refusals, and that everything the page loads is there."""
+"""`raybo view` prints its address, refuses wrong use, and serves everything that the page loads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.reporting.studies import run
 from tests.view.served import BEARER, asking, keep
 
 
-def test_it_prints_an_address_with_a_token_and_ends_with_ctrl_c(tmp_path):
+def test_view_prints_its_address_and_obeys_ctrl_c(tmp_path):
     import signal
 
     path = keep(run("random", 4), tmp_path / "s.db")
@@ -58,7 +58,7 @@ def test_without_its_extra_the_remedy_is_told(monkeypatch, tmp_path, missing):
     assert str(result.exception).endswith(install_command("view"))
 
 
-def test_everything_that_the_page_loads_is_served_and_nothing_is_left_over(tmp_path):
+def test_exactly_the_files_of_the_page_are_served(tmp_path):
     place = resources.files("raybo.view").joinpath("page")
     assert {file.name for file in place.iterdir()} == {"index.html", *PAGE}
     kinds = {".js": "text/javascript", ".css": "text/css"}
@@ -72,11 +72,11 @@ def test_everything_that_the_page_loads_is_served_and_nothing_is_left_over(tmp_p
             assert "innerHTML" not in text
             assert "eval(" not in text
             assert not re.search(r"https?://|url\(", text)
-            for wanted in re.findall(r'from "\./(.+?)"', text):
-                assert wanted in PAGE
+            for link in re.findall(r'from "\./(.+?)"', text):
+                assert link in PAGE
         page = await (await client.get("/", headers=BEARER)).text()
-        for wanted in re.findall(r'(?:src|href)="(/[^"]+)"', page):
-            assert (await client.get(wanted, headers=BEARER)).status == 200
+        for link in re.findall(r'(?:src|href)="(/[^"]+)"', page):
+            assert (await client.get(link, headers=BEARER)).status == 200
         assert len(await (await client.get("/plotly.js", headers=BEARER)).read()) > 1_000_000
 
     asking(keep(run("random", 3), tmp_path / "s.db"))(question)

@@ -1,4 +1,4 @@
-"""What the page is told: what has come since, and nothing that a terminal or a page would obey."""
+"""The page receives what has changed, and nothing that a terminal or a browser would execute."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import pytest
 import raybo
 from raybo.journal import Journal, Tail
 from raybo.record.description import Description
-from raybo.record.events import Begun, Ended, Kind, Origin, Planned, Pruned, Reported, Retried, Stopped, Told
+from raybo.record.events import Begun, Ended, Kind, Planned, Pruned, Reported, Retried, Stopped, Told
 from raybo.record.goals import Goals
+from raybo.record.origin import Origin
 from raybo.reporting.figures import report_figures
 from raybo.study.study import Study, load
 from raybo.view import facts
@@ -52,7 +53,7 @@ def test_a_tail_reads_only_what_has_come_since(tmp_path):
     assert tail.times == 2
 
 
-def test_a_tail_of_a_study_that_has_yet_to_begin_notices_another_in_its_place(tmp_path):
+def test_tail_notices_an_unstarted_study_being_replaced(tmp_path):
     study = run("random", 3)
     path = keep(study, tmp_path / "s.db", 0)
     tail = Tail(path)
@@ -63,7 +64,7 @@ def test_a_tail_of_a_study_that_has_yet_to_begin_notices_another_in_its_place(tm
     assert (tail.description, tail.times) == (other, 2)
 
 
-def test_a_tail_sees_damage_and_a_file_that_has_gone(tmp_path):
+def test_tail_notices_damage_and_a_deleted_file(tmp_path):
     import sqlite3
 
     study = run("random", 10)
@@ -81,7 +82,7 @@ def test_a_tail_sees_damage_and_a_file_that_has_gone(tmp_path):
         tail.read()
 
 
-def test_a_study_that_grows_is_the_study_of_all_its_events(tmp_path):
+def test_an_extended_study_equals_a_whole_one(tmp_path):
     whole = run("random", 20)
     study = Study(whole.description, whole.events[:9])
     before = study.best.number if study.count(raybo.view.facts.State.FINISHED) else None
@@ -92,7 +93,7 @@ def test_a_study_that_grows_is_the_study_of_all_its_events(tmp_path):
     assert before is None or before <= 9
 
 
-def test_rows_are_those_that_changed_and_together_they_are_all(tmp_path):
+def test_rows_hold_exactly_the_changed_trials(tmp_path):
     study = run("random", 30)
     path = keep(study, tmp_path / "s.db", 1)
     followed = Followed(path)
@@ -109,7 +110,7 @@ def test_rows_are_those_that_changed_and_together_they_are_all(tmp_path):
         facts.rows(Followed(path), 0, 0)["rows"]
     )
     assert facts.rows(followed, last, times)["rows"] == []
-    assert len(facts.rows(followed, last, times + 1)["rows"]) == 30  # what was told of another journal is void
+    assert len(facts.rows(followed, last, times + 1)["rows"]) == 30  # rows of another journal are void
     for wild in (10**11, -5):
         assert facts.rows(followed, wild, times)["complete"]
 
@@ -128,25 +129,25 @@ def test_rows_come_in_parts_of_a_bearable_length(tmp_path, monkeypatch):
     assert sorted(numbers) == list(range(30))
 
 
-def test_what_workers_do_is_what_is_pending_and_since_when(tmp_path):
+def test_workers_show_pending_trials_and_their_start(tmp_path):
     study = run("random", 20)
     followed = Followed(keep(study, tmp_path / "s.db"))
-    told = facts.details("x", followed)
+    details = facts.details("x", followed)
     (pending,) = [trial.number for trial in study.trials if trial.state == "pending"]
-    assert [worker["trial"] for worker in told["workers"]] == [pending]
+    assert [worker["trial"] for worker in details["workers"]] == [pending]
     asked = next(event.at for event in load(followed.path).events if event.trial == pending)
-    assert told["workers"][0]["since"] == asked
-    assert told["running"] is False
-    assert told["counts"]["finished"] + told["failed"] + 1 == 20
+    assert details["workers"][0]["since"] == asked
+    assert details["running"] is False
+    assert details["counts"]["finished"] + details["failed"] + 1 == 20
 
 
-def test_what_is_enqueued_is_no_workers_before_it_has_begun(tmp_path):
+def test_enqueued_trials_occupy_no_worker_before_they_begin(tmp_path):
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0)
     events = [searcher.apply(searcher.known({"x": x}, Origin.ENQUEUED)) for x in (0.25, 0.5)]
     events.append(searcher.apply(Begun(0, attempt=1)))
     study = Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), events)
-    told = facts.details("x", Followed(keep(study, tmp_path / "s.db")))
-    assert [worker["trial"] for worker in told["workers"]] == [0]
+    details = facts.details("x", Followed(keep(study, tmp_path / "s.db")))
+    assert [worker["trial"] for worker in details["workers"]] == [0]
 
 
 def hostile_study():
@@ -161,7 +162,7 @@ def commands_in(text):
     ]
 
 
-def test_hostile_names_come_as_plain_text_of_bearable_length(tmp_path):
+def test_hostile_names_become_plain_bounded_text(tmp_path):
     path = keep(hostile_study(), tmp_path / "s.db")
     (tmp_path / "s.trials" / "1").mkdir(parents=True)
     (tmp_path / "s.trials" / "1" / "output.txt").write_bytes(HOSTILE.encode("utf-8", "surrogatepass") * 30)
@@ -175,9 +176,9 @@ def test_hostile_names_come_as_plain_text_of_bearable_length(tmp_path):
             answer = await client.get(where, headers=BEARER)
             assert answer.status == 200, where
             assert answer.content_type == "application/json"
-            for told in texts(await answer.json()):
-                assert commands_in(told) == [], where
-                assert len(told) <= 20_001
+            for text in texts(await answer.json()):
+                assert commands_in(text) == [], where
+                assert len(text) <= 20_001
         body = (await client.get(address(path, "/rows"), headers=BEARER)).content
         assert len(await body.read()) < 30_000
         page = await (await client.get(address(path, "/trials/1"), headers=BEARER)).json()
@@ -239,11 +240,11 @@ def test_how_a_study_ended_is_told(tmp_path):
 
 def test_curves_are_where_the_best_became_better(tmp_path):
     study = run("random", 25, mode="min")
-    told = facts.curve("x", Followed(keep(study, tmp_path / "s.db")))
-    values = [step[2] for step in told["steps"]]
+    curve = facts.curve("x", Followed(keep(study, tmp_path / "s.db")))
+    values = [step[2] for step in curve["steps"]]
     assert values == sorted(values, reverse=True)
     assert values[-1] == study.best.value
-    assert [step[0] for step in told["steps"]] == sorted(step[0] for step in told["steps"])
+    assert [step[0] for step in curve["steps"]] == sorted(step[0] for step in curve["steps"])
 
 
 def test_what_breaks_a_constraint_is_on_no_curve(tmp_path):
@@ -253,8 +254,8 @@ def test_what_breaks_a_constraint_is_on_no_curve(tmp_path):
         events.append(searcher.apply(searcher.propose(searcher.history)))
         events.append(searcher.apply(Told(number, value=value, metrics={"m": m})))
     description = Description("job", searcher.goals, searcher.space, "random", 0)
-    told = facts.curve("s", Followed(keep(Study(description, events), tmp_path / "s.db")))
-    assert [(ended, value) for ended, _, value in told["steps"]] == [(1, 0.1), (3, 0.4), (3, 0.4)]
+    curve = facts.curve("s", Followed(keep(Study(description, events), tmp_path / "s.db")))
+    assert [(ended, value) for ended, _, value in curve["steps"]] == [(1, 0.1), (3, 0.4), (3, 0.4)]
 
 
 def test_pruned_trials_count_among_those_that_have_ended(tmp_path):
@@ -268,12 +269,16 @@ def test_pruned_trials_count_among_those_that_have_ended(tmp_path):
     events.append(searcher.apply(Stopped(4, reason="by the user")))  # which counts for none
     description = Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0)
     followed = Followed(keep(Study(description, events), tmp_path / "s.db"))
-    told = facts.overview("s", followed)
-    assert (told["done"], told["planned"], told["counts"]) == (4, 4, {"finished": 2, "pruned": 2, "stopped": 1})
+    overview = facts.overview("s", followed)
+    assert (overview["done"], overview["planned"], overview["counts"]) == (
+        4,
+        4,
+        {"finished": 2, "pruned": 2, "stopped": 1},
+    )
     assert [step[0] for step in facts.curve("s", followed)["steps"]] == [1, 4, 4]
 
 
-def test_a_directory_shows_its_journals_and_those_that_come(tmp_path):
+def test_a_directory_shows_present_and_later_journals(tmp_path):
     with pytest.raises(raybo.JournalError, match="no journal"):
         Shelf([tmp_path])
     with pytest.raises(raybo.JournalError, match="no such file"):
@@ -289,20 +294,20 @@ def test_a_directory_shows_its_journals_and_those_that_come(tmp_path):
         shelf._followed.setdefault(tmp_path / f"{len(shelf._followed)}.db", Followed(path))
         return identifier(path)
 
-    wanted = identifier(tmp_path / "a.db")  # the second that it knows
+    second = identifier(tmp_path / "a.db")  # the second that it knows
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("raybo.view.shelf.identifier", meanwhile)
-        assert shelf.find(wanted).path.name == "a.db"
+        assert shelf.find(second).path.name == "a.db"
     shelf = Shelf([tmp_path])
     data = bytearray((tmp_path / "a.db").read_bytes())
     data[-2_000:] = b"\xff" * 2_000
     (tmp_path / "a.db").write_bytes(bytes(data))
-    told = [facts.overview(name, followed) for name, followed in shelf.all().items()]
-    assert "damaged" in told[0]["error"]
-    assert told[1]["trials"] == 4
+    overviews = [facts.overview(name, followed) for name, followed in shelf.all().items()]
+    assert "damaged" in overviews[0]["error"]
+    assert overviews[1]["trials"] == 4
 
 
-def test_figures_are_drawn_beside_and_kept_while_nothing_happens(tmp_path):
+def test_figures_are_redrawn_only_after_new_events(tmp_path):
     study = run("random", 20)
     path = keep(study, tmp_path / "s.db", 25)
     figures = Figures(Followed(path))
@@ -318,8 +323,8 @@ def test_figures_are_drawn_beside_and_kept_while_nothing_happens(tmp_path):
     assert first.last == 25
     assert not first.error
     best, expected = load(path).best, load(path).expected(load(path).best)
-    told = [first.best[name] for name in ("number", "value", "expected", "expected_sd")]
-    assert told == [best.number, best.value, *expected]
+    drawn_best = [first.best[name] for name in ("number", "value", "expected", "expected_sd")]
+    assert drawn_best == [best.number, best.value, *expected]
     assert [panel["key"] for panel in first.panels] == [panel.key for panel in report_figures(load(path))]
     assert figures.latest() is first
     assert not figures.is_drawing()
@@ -362,7 +367,7 @@ def test_lost_and_retried_trials_are_followed(tmp_path):
     assert (worker["attempt"], worker["since"]) == (2, "2026-01-01T00:10:00+00:00")
 
 
-def test_an_enqueued_trial_that_has_reported_runs_whoever_wrote_the_journal(tmp_path):
+def test_reports_mark_enqueued_trials_running_in_older_journals(tmp_path):
     """Journals of before do not say that it has begun."""
     study = run("random", 3)
     asked = study.events[1]

@@ -48,7 +48,7 @@ def test_what_is_listed_can_be_read(directory):
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "requested",
     [
         key("..", "..", "secret.txt"),
         key("link.txt"),
@@ -69,13 +69,13 @@ def test_what_is_listed_can_be_read(directory):
         "é",
     ],
 )
-def test_nothing_else_can(directory, wanted):
-    with pytest.raises(FileNotFoundError), opened(directory, wanted):
+def test_nothing_else_can(directory, requested):
+    with pytest.raises(FileNotFoundError), opened(directory, requested):
         pass
     path = keep(run("random", 3), directory.parents[1] / "s.db")
 
     async def question(client):
-        answer = await client.get(address(path, "/trials/0/file"), params={"key": wanted}, headers=BEARER)
+        answer = await client.get(address(path, "/trials/0/file"), params={"key": requested}, headers=BEARER)
         assert answer.status == 404
         assert "secret" not in await answer.text()
         for raw in ("/page/../server.py", "/page/%2e%2e/server.py", "/page/..%2fserver.py", "/page//etc/passwd"):

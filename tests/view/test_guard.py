@@ -1,4 +1,4 @@
-"""Nobody without the token hears anything, no other site's page may ask, and what is sent says what a page may do."""
+"""Nobody reads anything without the token, no other site's page may ask, and answers limit what a page may do."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def test_every_path_is_refused_without_the_token(journal):
     async def question(client):
         paths = [*PATHS, *(address(journal, rest) for rest in ("", "/rows", "/figures", "/trials/0", "/curve"))]
         for path in paths:
-            for given in (
+            for headers in (
                 {},
                 {"Authorization": "Bearer wrong"},
                 {"Authorization": f"Basic {TOKEN}"},
                 {"Cookie": f"{cookie_name(TOKEN)}=wrong"},
             ):
-                answer = await client.get(path, headers=given)
+                answer = await client.get(path, headers=headers)
                 assert answer.status == 401, path
                 assert "Set-Cookie" not in answer.headers
                 assert TOKEN not in await answer.text()
@@ -60,7 +60,7 @@ def test_every_path_is_refused_without_the_token(journal):
     asking(journal)(question)
 
 
-def test_the_address_gives_a_cookie_that_opens_the_rest(journal):
+def test_address_sets_a_cookie_for_other_paths(journal):
     async def question(client):
         answer = await client.get("/", params={"token": TOKEN})
         assert answer.status == 200
@@ -83,7 +83,7 @@ def test_the_address_gives_a_cookie_that_opens_the_rest(journal):
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "10.0.0.1", "", "[", "a@b"]
 )
-def test_a_name_that_is_not_this_machine_s_is_refused(journal, host):
+def test_foreign_host_names_are_refused(journal, host):
     async def question(client):
         answer = await client.get("/api/studies", headers={**BEARER, "Host": host})
         assert answer.status in (400, 403)
@@ -92,7 +92,7 @@ def test_a_name_that_is_not_this_machine_s_is_refused(journal, host):
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:9999", "localhost:8300", "LOCALHOST", "[::1]:80"])
-def test_names_of_this_machine_are_answered_at_any_port(journal, host):
+def test_local_host_names_are_accepted_with_any_port(journal, host):
     async def question(client):  # through a tunnel the port is another
         assert (await client.get("/api/studies", headers={**BEARER, "Host": host})).status == 200
 
@@ -106,22 +106,22 @@ def test_only_this_page_changes_anything(journal):
         own = f"http://{client.host}:{client.port}"
         notes = address(journal, "/notes")
         for origin in (None, "null", "https://evil.example", "http://127.0.0.1:1", own.replace("http", "https"), ""):
-            given = {**held, **({} if origin is None else {"Origin": origin})}
-            assert (await client.post(notes, json={"text": "x"}, headers=given)).status == 403, origin
-        given = {**held, "Origin": own}
-        for body in ({"data": "text=x"}, {"data": b"{}", "headers": {**given, "Content-Type": "text/plain"}}):
-            assert (await client.post(notes, **{"headers": given, **body})).status == 415
+            headers = {**held, **({} if origin is None else {"Origin": origin})}
+            assert (await client.post(notes, json={"text": "x"}, headers=headers)).status == 403, origin
+        headers = {**held, "Origin": own}
+        for body in ({"data": "text=x"}, {"data": b"{}", "headers": {**headers, "Content-Type": "text/plain"}}):
+            assert (await client.post(notes, **{"headers": headers, **body})).status == 415
         for path in ("/stop", "/enqueue", "/notes"):
             assert (await client.get(address(journal, path), headers=held)).status in (404, 405)
-        crossed = {**given, "Sec-Fetch-Site": "cross-site"}
+        crossed = {**headers, "Sec-Fetch-Site": "cross-site"}
         assert (await client.post(notes, json={"text": "x"}, headers=crossed)).status == 403
         assert (await client.get("/api/studies", headers={**held, "Sec-Fetch-Site": "same-site"})).status == 403
         assert not journal.with_name("s.notes.jsonl").exists()
-        assert (await client.post(notes, json={"text": "x"}, headers=given)).status == 200
+        assert (await client.post(notes, json={"text": "x"}, headers=headers)).status == 200
         for body in ("[]", "{", '"x"', "[" * 100_000):
-            answer = await client.post(notes, data=body, headers={**given, "Content-Type": "application/json"})
+            answer = await client.post(notes, data=body, headers={**headers, "Content-Type": "application/json"})
             assert answer.status == 400
-        strange = {**given, "Content-Type": "application/json; charset=none-such"}
+        strange = {**headers, "Content-Type": "application/json; charset=none-such"}
         assert (await client.post(notes, data='{"text": "grün"}'.encode(), headers=strange)).status == 200
 
     asking(journal)(question)
@@ -129,8 +129,8 @@ def test_only_this_page_changes_anything(journal):
 
 def test_every_answer_says_what_a_page_may_do(journal):
     async def question(client):
-        for path, given in (("/", BEARER), ("/api/studies", BEARER), ("/api/studies", {}), ("/none", BEARER)):
-            answer = await client.get(path, headers=given)
+        for path, headers in (("/", BEARER), ("/api/studies", BEARER), ("/api/studies", {}), ("/none", BEARER)):
+            answer = await client.get(path, headers=headers)
             for name, value in HEADERS.items():
                 assert answer.headers[name] == value, (path, name)
         policy = HEADERS["Content-Security-Policy"]
@@ -142,7 +142,7 @@ def test_every_answer_says_what_a_page_may_do(journal):
     asking(journal)(question)
 
 
-def test_it_listens_on_loopback_alone_and_a_taken_port_is_told():
+def test_listens_on_loopback_only_and_refuses_taken_ports():
     with _listening(0) as listening:
         assert listening.getsockname()[0] == HOST == "127.0.0.1"
         with pytest.raises(RayboError, match=r"port .* cannot be used"):
@@ -160,7 +160,7 @@ def test_tokens_are_long_and_different():
     assert min(map(len, tokens)) >= 40
 
 
-def test_a_request_of_more_than_a_megabyte_is_refused(journal):
+def test_requests_above_a_megabyte_are_refused(journal):
     async def question(client):
         own = {**BEARER, "Origin": f"http://{client.host}:{client.port}", "Content-Type": "application/json"}
         for size, status in ((2**20, 413), (2**19, 409)):  # the shorter one is read, and is too long for a note
@@ -171,7 +171,7 @@ def test_a_request_of_more_than_a_megabyte_is_refused(journal):
     asking(journal)(question)
 
 
-def test_the_token_is_not_on_the_browsers_command_line(monkeypatch):
+def test_token_stays_off_the_browsers_command_line(monkeypatch):
     opened = []
 
     def open_page(url):

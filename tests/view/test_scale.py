@@ -1,4 +1,4 @@
-"""The living page of a study of 20,000 trials: processor seconds of the server for what a page asks once a second."""
+"""The dashboard polls a study of 20,000 trials once a second for few processor seconds of the server."""
 
 from __future__ import annotations
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.record.events import Event, State
+from raybo.record.events import Event
 from raybo.record.ledger import Ledger
+from raybo.record.states import State
 from raybo.record.trial import Trial
 from raybo.study.confirmation import again_count
 

@@ -26,21 +26,19 @@ from raybo.job.objective import Objective
 from raybo.journal import Journal, clean
 from raybo.journal.beside import without_password
 from raybo.record.events import (
-    COUNTED,
-    FAILURES,
     Asked,
     AttemptEvent,
     Ended,
     Event,
     Failed,
-    Origin,
     Planned,
     Retried,
-    State,
     Told,
     TrialEvent,
     artifacts_of,
 )
+from raybo.record.origin import Origin
+from raybo.record.states import COUNTED, FAILURES, State
 from raybo.record.stopping import Stopping
 from raybo.record.trial import saved_share
 from raybo.searcher import NO_CONTEXT, Searcher

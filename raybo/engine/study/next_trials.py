@@ -18,7 +18,9 @@ from raybo.engine.study.proposals import Proposals
 from raybo.engine.study.trial_runs import TrialRuns
 from raybo.engine.study.workers import Ahead, Situation, Turn, ahead, turn
 from raybo.journal.requests import Request
-from raybo.record.events import Begun, Event, Origin, State
+from raybo.record.events import Begun, Event
+from raybo.record.origin import Origin
+from raybo.record.states import State
 from raybo.study import warm_start
 from raybo.study.confirmation import still_to_run
 

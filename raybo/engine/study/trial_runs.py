@@ -22,7 +22,8 @@ from raybo.engine.trial.captured_output import read_unsent
 from raybo.engine.trial.report_sender import Answer
 from raybo.engine.trial.task import PackedFunction
 from raybo.job.objective import Objective
-from raybo.record.events import KINDS, LOST, ContextObserved, EventData, Origin
+from raybo.record.events import KINDS, LOST, ContextObserved, EventData
+from raybo.record.origin import Origin
 from raybo.schedulers.rule import JOB
 
 SHARE_SECONDS = 0.002  # a result waits this long for the proposal that follows it, to be committed with it

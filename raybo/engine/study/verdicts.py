@@ -20,9 +20,10 @@ from raybo.engine.study.event_log import EventLog
 from raybo.engine.trial.artifacts import trial_files
 from raybo.engine.trial.report_sender import BATCH_SECONDS, Answer, AttemptInfo
 from raybo.journal.beside import CHECKPOINTS, is_uri, trial_directory
-from raybo.record.events import OPEN, Event, EventData, Kind, Paused, Reported, Retried, State
+from raybo.record.events import Event, EventData, Kind, Paused, Reported, Retried
 from raybo.record.goals import Goal
 from raybo.record.ledger import Ledger
+from raybo.record.states import OPEN, State
 from raybo.record.trial import Trial
 from raybo.schedulers import Verdict
 from raybo.schedulers.rule import JOB, Rule, broken_by, event_of, foreseen

@@ -1,4 +1,4 @@
-"""Methods for results that depend on a context nobody chooses: see docs/contexts.md.
+"""Methods for results that depend on an uncontrolled context: see docs/contexts.md.
 
-`over_contexts` is what they share: options, design, model, search.
+`over_contexts` holds what they share: options, design, model, search.
 """

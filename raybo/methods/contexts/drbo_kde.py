@@ -3,7 +3,7 @@
 Huang et al. (2024), Algorithm 2 and Proposition 2.
 Departures: the inner problem is solved by sorting, not by a convex solver; the infimum is over all of the declared
 contexts, at points frozen for the round and the atoms themselves, and has its part in the gradient; t in the radius is
-the number of contexts known, or what they are worth where older ones are forgotten. The rest is as in sbo-kde, the
+the number of contexts known, or their effective number if older ones are forgotten. The rest is as in sbo-kde, the
 search of the cube too (published: 32 candidates and 5 climbs, for the solver's sake).
 """
 
@@ -41,7 +41,7 @@ class DrboKde(OverDensity):
     )
 
     def bound(self, known: Learned, most: int) -> ContextConfidence:
-        """The worst mean bound."""
+        """Return the worst mean bound."""
         C, p = known.density.atoms(min(most, self.atoms), known.rng)
         anywhere = cover(known.density.cube, min(most // 2, self.infimum), known.rng)
         law = np.concatenate([p, np.zeros(len(anywhere))])
@@ -50,7 +50,7 @@ class DrboKde(OverDensity):
 
 
 def radius_of(density: Density) -> float:
-    """t^(-2 / (4 + D)), the rate of the density's L1 error with t contexts of D numbers; 2 where none is known.
+    """Return t^(-2 / (4 + D)), the rate of the density's L1 error with t contexts of D numbers; 2 if none is known.
 
     Source: Huang et al. (2024), Theorem 2.
     """

@@ -1,4 +1,4 @@
-"""drbo-mmd: the worst expectation over laws of the context within a maximum mean discrepancy of those met.
+"""drbo-mmd: the worst expectation over laws of the context within a maximum mean discrepancy of the observed ones.
 
 Kirschner et al. (2020), the data-driven variant, with the settings of Huang et al. (2024).
 Departures: the inner problem is solved by an active-set method, not by a convex solver; the kernel between contexts is
@@ -35,7 +35,7 @@ class DrboMmd(OverContexts):
     points: int = option(100, "at least this many contexts in the grid, the same number on every axis", at_least=1)
 
     def bound(self, known: Learned, most: int) -> ContextConfidence:
-        """The worst mean bound."""
+        """Return the worst mean bound."""
         ball = mmd_ball(known, min(most, self.points))
         reduction = MmdBall(ball.kernel, ball.p, ball.radius)
         return ContextConfidence(known.joint.gp, ball.atoms, reduction, self.kappa)
@@ -51,7 +51,7 @@ class Ball(NamedTuple):
 
 
 def mmd_ball(known: Learned, points: int) -> Ball:
-    """The ball around the histogram of the contexts met, in the surrogate's kernel at equal points.
+    """Return the ball around the histogram of the observed contexts, in the surrogate's kernel at equal points.
 
     With no context known the histogram is uniform, and the ball holds every law.
     """

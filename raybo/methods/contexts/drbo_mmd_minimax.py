@@ -34,11 +34,11 @@ class DrboMmdMinimax(OverContexts):
     )
 
     def bound(self, known: Learned, most: int) -> ContextConfidence:
-        """The approximate worst mean bound."""
+        """Return the approximate worst mean bound."""
         return self._approximate(known, mmd_ball(known, min(most, self.points)), 1.0)
 
     def stages(self, known: Learned) -> tuple[ContextConfidence, ContextConfidence]:
-        """The same on two grids, of which the coarse one stretches the fast sensitivity as the fine one has it."""
+        """Return the bounds on a coarse and a fine grid; the coarse one scales the fine one's sensitivity."""
         coarse, fine = (mmd_ball(known, min(most, self.points)) for most in (self.screened, ALL))
         stretch = math.sqrt(len(fine.p) / len(coarse.p)) if self.sensitivity == "fast" else 1.0
         return self._approximate(known, coarse, stretch), self._approximate(known, fine, 1.0)

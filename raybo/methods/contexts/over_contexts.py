@@ -1,9 +1,9 @@
-"""What the methods over contexts share: options, the design, the model over points and contexts, the search, the words.
+"""Shares among the methods over contexts: options, design, the model over points and contexts, search, explanations.
 
 Each of them maximises upper confidence bounds at many contexts, reduced to one number. That costs as many predictions
 per point as there are contexts, so the cube is searched with few of them, and what is found is climbed on with all.
 
-Where the next trial's context is known beforehand, every one of them tunes for it: the bound at that one context.
+If the next trial's context is known beforehand, every one of them tunes for it: by the bound at that one context.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from raybo.solvers.two_stage import two_stages
 from raybo.space import Array
 from raybo.surrogate import Model, Observations, fit_map
 
-DESIGN = 10  # points before there is a model, as published
-SCREENED = 64  # contexts, of which the first stage sees the objective
-PREDICTED = 256  # contexts, over which the expectation in the tags is taken
-ALL = 1 << 62  # a limit on the number of contexts that does not limit it
+DESIGN = 10  # points of the initial design, as published
+SCREENED = 64  # the first stage of the search averages over so many contexts
+PREDICTED = 256  # the tags' expectation is over so many contexts
+ALL = 1 << 62  # as a limit on contexts: unlimited
 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What is known when a point is proposed.
+    """Holds the models that a proposal is made with.
 
     Attributes:
         density: the estimated law of the contexts.
-        contexts: (t, dc), those met, oldest first.
+        contexts: (t, dc), the observed ones, oldest first.
         joint: the surrogate over points and contexts.
         rng: the proposal's stream, from which atoms are drawn.
     """
@@ -53,12 +53,12 @@ class Learned:
 
 @dataclass(frozen=True, kw_only=True)
 class OverContexts(Method):
-    """A method that maximises a bound over contexts: what differs is which contexts, and what they are reduced to.
+    """A method that maximises a bound over contexts; subclasses choose the contexts and reduce their bounds.
 
     Attributes:
         meaning: the bound in words, for explanations.
-        screened: contexts, at most, that the first stage sees.
-        candidates: uniform points that the first stage judges; the solver's own number where it is None.
+        screened: the first stage's limit of contexts.
+        candidates: uniform points of the first stage; None for the solver's own number.
     """
 
     needs_context: ClassVar[bool] = True
@@ -75,19 +75,19 @@ class OverContexts(Method):
     )
 
     def density(self, history: History) -> Density:
-        """The estimated law of the contexts; here for those of pending trials, and for what is told of a proposal."""
+        """Estimate the law of the contexts; by default for pending trials and for a proposal's tags only."""
         return Density.of(history.contexts, cube_of_contexts(history))
 
     @abstractmethod
     def bound(self, known: Learned, most: int) -> ContextConfidence:
-        """The acquisition, over at most so many contexts."""
+        """Return the acquisition over at most `most` contexts."""
 
     def stages(self, known: Learned) -> tuple[ContextConfidence, ContextConfidence]:
-        """The acquisition to search the cube with, and the one that is meant."""
+        """Return the acquisitions of the two stages: a cheap one for the search, and the exact one."""
         return self.bound(known, self.screened), self.bound(known, ALL)
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The initial design, then the maximiser of the bound.
+        """Return a point of the initial design, then the maximiser of the bound.
 
         Raises:
             MethodError: the study declares no context.
@@ -117,7 +117,7 @@ class OverContexts(Method):
         return Proposal(found.x, tags)
 
     def explain(self, tags: Tags) -> str:
-        """The design, or what is expected of the point over the contexts."""
+        """Explain a point of the design, or the bound's by its prediction over the contexts."""
         if design := explain_design(tags):
             return design
         over = "at the context that is known" if "wanted" in tags else "on average over contexts"
@@ -128,7 +128,7 @@ class OverContexts(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class OverDensity(OverContexts):
-    """The same over atoms that are drawn from the density."""
+    """A method over contexts whose atoms are drawn from the density."""
 
     atoms: int = option(1024, "contexts drawn from the density", at_least=1)
     bandwidth: float = option(
@@ -137,18 +137,18 @@ class OverDensity(OverContexts):
     half_life: float | None = option(None, "a context counts half as much as one met this many contexts later", above=0)
 
     def density(self, history: History) -> Density:
-        """The estimated law of the contexts."""
+        """Estimate the law of the contexts."""
         return Density.of(history.contexts, cube_of_contexts(history), half_life=self.half_life, scale=self.bandwidth)
 
 
 def _is_informative(history: History) -> bool:
-    """Whether there are values at known contexts, not all equal."""
+    """Return True if there are values at known contexts, not all equal."""
     y = with_context(history)[1]
     return len(y) > 1 and bool(np.any(y != y[0]))
 
 
 def _theta(history: History, observations: Observations, model: Model) -> Array:  # (p,)
-    """The most likely hyperparameters, starting from the last ones; kept a while where observations are many."""
+    """Return the most likely hyperparameters, starting from the last ones, which many observations keep a while."""
     d = len(observations.categorical)
     last = last_estimate(history, model, d)
     if last is not None and is_kept(history, len(observations.X)):

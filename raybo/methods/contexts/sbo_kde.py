@@ -1,4 +1,4 @@
-"""sbo-kde: the best expectation over contexts whose law is estimated from those that were met.
+"""sbo-kde: the best expectation over contexts whose law is estimated from the observed ones.
 
 Huang et al. (2024), Algorithm 1; margin numbers are its lines.
 Departures: the atoms are a scrambled Sobol sample of the density, not an independent one; few of them screen the cube,
@@ -28,6 +28,6 @@ class SboKde(OverDensity):
     meaning: ClassVar[str] = "upper confidence bound averaged over contexts"
 
     def bound(self, known: Learned, most: int) -> ContextConfidence:
-        """The averaged bound."""
+        """Return the averaged bound."""
         atoms, p = known.density.atoms(min(most, self.atoms), known.rng)  # line 6
         return ContextConfidence(known.joint.gp, atoms, Expectation(p), self.kappa)

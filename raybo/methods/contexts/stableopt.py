@@ -1,8 +1,8 @@
-"""stableopt: the lowest upper confidence bound over a box around the contexts met.
+"""stableopt: the lowest upper confidence bound over a box around the observed contexts.
 
 Bogunovic et al. (2018), as compared by Huang et al. (2024): mean +- one standard deviation of each context, 1024 Sobol
 points.
-Departures: the box ends at the contexts' bounds; of categories, it holds those that were met. The rest is as in
+Departures: the box ends at the contexts' bounds; of categories, it holds the observed ones. The rest is as in
 sbo-kde; the density serves only to imagine the contexts of pending trials.
 """
 
@@ -29,6 +29,6 @@ class StableOpt(OverContexts):
     atoms: int = option(1024, "contexts in the box, among which the worst is sought", at_least=1)
 
     def bound(self, known: Learned, most: int) -> ContextConfidence:
-        """The lowest bound."""
+        """Return the lowest bound."""
         atoms = box(known.contexts, known.density.cube, min(most, self.atoms), known.rng)
         return ContextConfidence(known.joint.gp, atoms, Lowest(), self.kappa)

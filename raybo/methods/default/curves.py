@@ -25,8 +25,9 @@ from raybo.methods.parts.learning_curves import (
     reported,
 )
 from raybo.methods.parts.next_point import solve_apart
-from raybo.record.events import State, Tags
+from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
+from raybo.record.states import State
 
 DESIGN = 10  # points
 OPTIMISM = 2.0  # standard deviations

@@ -3,7 +3,7 @@
 Kim et al. (2025), Algorithm 2 and Theorem 8: f_t has the posterior's mean and kappa_t^2 times its covariance, and is
 maximised over a fresh random grid of c t points. The draw is joint and exact on up to 2,000 points, and beyond made of
 random features corrected by the data, as it is for the climbing solvers.
-Departures: kappa is 1, plain Thompson sampling, unless the option says otherwise (the theorem's kappa_t grows, and the
+Departures: kappa is 1, plain Thompson sampling, unless the option is set (the theorem's kappa_t grows, and the
 paper has no experiment with Thompson sampling); the model is the standard one; failed trials count as the worst value
 seen. Pending trials need nothing: draws differ; they are believed all the same, so that many workers keep apart.
 """
@@ -41,7 +41,7 @@ class GpTs(RandomGridOptions):
     inflation: float = option(0.0, "added to the standard deviation: (1 / eta - 1) B of Theorem 4", at_least=0)
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The initial design, then the maximiser of a draw."""
+        """Return a point of the initial design, then the maximiser of a draw."""
         if self.is_in_design(history):
             return sobol_proposal(history, rng)
         t = 1 + history.count_tag("t")
@@ -61,7 +61,7 @@ class GpTs(RandomGridOptions):
         return Proposal(found.x, tags)
 
     def explain(self, tags: Tags) -> str:
-        """The design, or what the draw promised."""
+        """Explain a point of the design, or the draw's maximiser by its value."""
         if design := explain_design(tags):
             return design
         return f"Thompson sampling: a drawn function promised {tags['drawn']:+.2f} sd, {tags['mean']:+.2f} expected"

@@ -1,4 +1,4 @@
-"""gp-ucb: upper confidence bounds, maximised as exactly or inexactly as one likes.
+"""gp-ucb: upper confidence bounds, maximised as exactly or inexactly as the options set.
 
 Kim et al. (2025), Algorithm 1 with the random grid of section 4. The paper's beta_t multiplies the standard deviation:
 kappa here. The experiments' is sqrt(log(t + 1)); with kappa=theory it is Theorem 3's or 7's, for the information gain
@@ -8,7 +8,7 @@ published one, `preset="contexts"` takes that of Huang et al. (2024), for compar
 trials are believed at their posterior mean; failed trials count as the worst value seen; the initial design is cut to a
 quarter of a short study. Several metrics: the bound of a random scalarisation; constraints: plus the logarithm of the
 probability that they hold. Beyond 400 trials the standard model is of the observations that matter to a proposal, see
-`local_models`, and the grid has 2,000 points; not for kappa=theory, which needs what all of them tell.
+`local_models`, and the grid has 2,000 points; not for kappa=theory, which needs all of them.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class GpUcb(RandomGridOptions):
     prior_mean: float = option(0.0, "of the paper's model, in the values that are maximised")
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The initial design, then the maximiser of the bound."""
+        """Return a point of the initial design, then the maximiser of the bound."""
         if self.is_in_design(history):
             return design_by_guess(history, sobol_proposal(history, rng))
         t = 1 + history.count_tag("t")
@@ -96,7 +96,7 @@ class GpUcb(RandomGridOptions):
         return self._proposal(history, rng, t, kappa, bound, fit, found)
 
     def _of_many(self, history: History, rng: np.random.Generator, t: int) -> Proposal:
-        """The same of a history too large for one exact Gaussian process."""
+        """Propose for a history too large for one exact Gaussian process."""
         model, outputs = standard_model(self.kernel), Standardised.of(history.y)
         models = ManyObservations.of(history, model, outputs, self.hyperparameters).local_models()
         kappa = self.exploration(self.kappa, t, models.wide.gp, "ucb")
@@ -121,7 +121,7 @@ class GpUcb(RandomGridOptions):
         return Proposal(found.x, tags)
 
     def _several(self, history: History, t: int, rng: np.random.Generator) -> Proposal:
-        """The maximiser of the bound of a random scalarisation, where constraints hold."""
+        """Return the maximiser of the bound of a random scalarisation, weighted by the constraints' probability."""
         on_grid, k = self.solver == "random-grid", history.goals.k
         weights = random_weights(k, rng) if k > 1 and history.feasible.any() else np.ones(k)
 
@@ -140,7 +140,7 @@ class GpUcb(RandomGridOptions):
         return Proposal(found.x, {"t": t, "kappa": kappa_of(models), "evaluations": found.evaluations, **tags})
 
     def check_goals(self, goals: Goals) -> None:
-        """MethodError where an option needs a single metric and no constraints."""
+        """Raise MethodError if an option needs a single metric and no constraints."""
         require_one_estimate(self.hyperparameters, goals)
         given = {"preset": self.preset != "standard", "diagnostics": self.diagnostics > 0}
         if wrong := next((name for name, is_given in given.items() if is_given), None):
@@ -154,18 +154,18 @@ class GpUcb(RandomGridOptions):
         return fitted(history, model, rng, estimate=self.hyperparameters)
 
     def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
-        """How inexactly the bound was maximised, where that was measured."""
+        """Return a story of the solver's inexactness, if it was measured."""
         return inexactness_story(trials)
 
     def share_reached(self, tags: Tags) -> float | None:
-        """eta_t; NaN where it was not measured, None in the initial design."""
+        """Return eta_t; NaN if it was not measured, None in the initial design."""
         if "t" not in tags:
             return None
         eta = tags["inexactness"]["eta"] if "inexactness" in tags else None
         return math.nan if eta is None else float(eta)
 
     def explain(self, tags: Tags) -> str:
-        """The design, or the bound's two parts in standard deviations of the values."""
+        """Explain a point of the design, or the bound's two parts in standard deviations of the values."""
         if design := explain_design(tags):
             return design
         if isinstance(tags["mean"], list) or "feasible" in tags or "success" in tags:
@@ -176,13 +176,14 @@ class GpUcb(RandomGridOptions):
 
 
 def inexactness_story(trials: Sequence[Trial]) -> Story | None:
-    """How far the solver stayed below the bound's maximum; None where that was not measured."""
-    told = [(trial.number, trial.tags["inexactness"]) for trial in trials if "inexactness" in trial.tags]
-    if not told:
+    """Return a story of the solver's distance to the bound's maximum; None if it was not measured."""
+    measured = [(trial.number, trial.tags["inexactness"]) for trial in trials if "inexactness" in trial.tags]
+    if not measured:
         return None
-    numbers = tuple(number for number, _ in told)
+    numbers = tuple(number for number, _ in measured)
     eta, gap = (
-        Series(numbers, tuple(tag.get(name) for _, tag in told), look="measured", digits=4) for name in ("eta", "gap")
+        Series(numbers, tuple(tag.get(name) for _, tag in measured), look="measured", digits=4)
+        for name in ("eta", "gap")
     )
     known = [value for value in eta.values if value is not None]
     mean = f" It was {np.mean(known):.3f} on average." if known else ""

@@ -1,4 +1,4 @@
-"""What gp-ucb and gp-ts share: the schedules of exploration and of the random grid, and the model.
+"""Shares among gp-ucb and gp-ts: the schedules of exploration and of the random grid, and the model.
 
 Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", UAI,
 sections 4 and 5. t counts from 1, suggestions and not results, so that asynchronous workers leave the schedules alone.
@@ -20,12 +20,12 @@ from raybo.surrogate import GP, KernelName
 
 Kappa: TypeAlias = Literal["practical", "theory"] | float
 
-LARGEST_POWER = 2.0  # of t in the grid's size: 10,000 times the first one's at t = 100
+LARGEST_POWER = 2.0  # largest power of t in the grid's size: at t = 100, 10,000 times the first grid
 
 
 @dataclass(frozen=True, kw_only=True)
 class RandomGridOptions(Method):
-    """The options that both methods share."""
+    """Holds the options that both methods share."""
 
     points_per_round: int = option(100, "grid points, times t if the grid grows", at_least=1)
     grid: Literal["growing", "fixed"] | float = option(
@@ -45,15 +45,15 @@ class RandomGridOptions(Method):
         fixed_values(self.hyperparameters)
 
     def is_in_design(self, history: History) -> bool:
-        """Whether the next trial belongs to the initial design."""
+        """True if the next trial belongs to the initial design."""
         return is_in_design(history, 10 * history.d, self.initial)
 
     def size(self, t: int) -> int:
-        """Points of the random grid at step t = 1, 2, ...: c t where it is growing, c where fixed, or c t^number."""
+        """Return the size of the random grid at step t = 1, 2, ...: c t if growing, c if fixed, or c t^number."""
         power = {"growing": 1.0, "fixed": 0.0}[self.grid] if isinstance(self.grid, str) else self.grid
         return grid_size(t, self.points_per_round, power)
 
     def exploration(self, rule: Kappa, t: int, gp: GP, result: str) -> float:
-        """kappa at step t by the rule; the theorem's, of which `result` names the one, from what the GP has learnt."""
+        """Return kappa at step t by the rule; the theorem's, which `result` names, by the GP's information gain."""
         gain = gp.information_gain if rule == "theory" else 0.0
         return exploration(rule, t, information_gain=gain, B=self.B, R=self.R, delta=self.delta, result=result)

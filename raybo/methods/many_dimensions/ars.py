@@ -1,7 +1,7 @@
 """ars: augmented random search, finite differences along random directions without any model.
 
 Mania, Guy, Recht (2018), "Simple random search of static linear policies is competitive for reinforcement learning",
-NeurIPS, Algorithm 1 (V1; normalising states, its V2, is the objective's business).
+NeurIPS, Algorithm 1 (V1; normalising states, its V2, belongs into the objective).
 
     theta <- theta + alpha / (k sigma) sum over the k best directions of (r+ - r-) delta
 
@@ -42,7 +42,7 @@ class Ars(AroundCentre, RunOptions):
     top: int | None = option(None, "best directions that make the step; none: all", at_least=1)
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The other side of the last direction, or one side of a new one; after a step where enough have ended."""
+        """Return the other side of the last direction, or one side of a new one; after a step if enough have ended."""
         now = Iteration.of(history)
         if now is None or is_beginning(history):
             return self._first(history, rng)
@@ -78,13 +78,13 @@ class Ars(AroundCentre, RunOptions):
         worst = min(finished)
         returns = np.array([[worst if r.y is None else r.y for r in pair] for pair in pairs.values()])  # (N, 2): +, -
         kept = np.argsort(-returns.max(axis=1), kind="stable")[: self.top]
-        # where all are equal their differences are 0, and so is the step, whatever they are divided by
+        # equal values differ by 0, so the step is 0 for any divisor
         scaled = Standardised.of(returns[kept].ravel()).apply(returns[kept])
         directions = np.array([delta(seed, len(now.centre)) for seed in np.array(list(pairs))[kept].tolist()])
         return np.asarray(self.alpha / len(kept) * ((scaled[:, 0] - scaled[:, 1]) @ directions))
 
     def explain(self, tags: Tags) -> str:
-        """The iteration and the side."""
+        """Explain the iteration and the side."""
         if "side" not in tags:
             return explain(tags)
         moved = f", moved by {tags['moved']:.3g}" if "moved" in tags else ""
@@ -93,12 +93,12 @@ class Ars(AroundCentre, RunOptions):
 
 
 def delta(seed: int, d: int) -> Array:  # (d,)
-    """The standard normal direction of that seed."""
+    """Return the standard normal direction of that seed."""
     return np.random.default_rng(seed).standard_normal(d)
 
 
 def ended_pairs(now: Iteration) -> dict[int, tuple[Record, Record]]:
-    """The directions of which both sides have ended, with their trials, + first; in the order of asking."""
+    """Return the directions of which both sides have ended, with their trials, + first, in the order of proposal."""
     sides: dict[int, dict[int, Record]] = {}
     for record in now.own:
         if record.has_ended:

@@ -1,4 +1,4 @@
-"""gibo: explores where most is learnt of the gradient at one point, and takes a step along it.
+"""gibo: explores the points that reveal most of the gradient at the centre, and takes a step along it.
 
 Mueller, von Rohr, Trimpe (2021), "Local policy search with Bayesian optimization", NeurIPS; as in the published code,
 exploration points are chosen one at a time and steps are normalised.
@@ -64,7 +64,7 @@ class Gibo(LocalOptions):
         return self.learning_rate if isinstance(self.learning_rate, tuple) else (self.learning_rate,)
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The iteration's next point, or the step that begins the next one."""
+        """Return the iteration's next point, or the step that begins the next one."""
         now = Iteration.of(history)
         if now is None or is_beginning(history):
             return self.begin(history, rng)
@@ -84,7 +84,7 @@ class Gibo(LocalOptions):
         return now.explores(found.x, {"trace": at.trace - found.value, **tags})
 
     def _size(self, history: History, now: Iteration) -> int:
-        """How many trials the iteration has: those asked for, once the last one to explore has gained too little."""
+        """Return the iteration's number of trials: those so far, once the last exploration has gained too little."""
         size = 1 + self.batch_size(history)
         traces = [record.tags["trace"] for record in now.own if "trace" in record.tags]
         if self.early_stop is None or len(traces) < 2 or traces[-2] - traces[-1] >= self.early_stop:
@@ -105,5 +105,5 @@ class Gibo(LocalOptions):
         return np.asarray(slope - decay)
 
     def explain(self, tags: Tags) -> str:
-        """The phase, and what the model says of the point."""
+        """Explain the phase and the point's prediction."""
         return explain(tags)

@@ -1,7 +1,7 @@
-"""Where an iteration of a local method stands, read back from the tags of the trials so far.
+"""Reads the current iteration of a local method from the tags of the trials so far.
 
-An iteration t of gibo, mpd, min-ucb and la-min-ucb evaluates its centre x_t, then points that tell most of it, and then
-moves. A proposal is one point, so the phase is in the tags:
+An iteration t of gibo, mpd, min-ucb and la-min-ucb evaluates its centre x_t, then the most informative points near it,
+and then moves. A proposal is one point, so the phase is in the tags:
 
     iteration    t, on every trial; the trials with the last one are the iteration's own
     role         "centre" or "explore"
@@ -9,7 +9,7 @@ moves. A proposal is one point, so the phase is in the tags:
     theta        hyperparameters, on the trial at which they were estimated: once per iteration, before it explores
 
 Workers: the iteration moves when as many of its own trials have ended as it has points (or the quorum of these); a
-worker that asks before explores on, so that nobody waits for a straggler. Failed trials end too.
+worker that is free before that explores, so that nobody waits for a straggler. Failed trials end too.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.methods.story import OverTrials, PathInSpace, Scale, Series, Story, is_point
-from raybo.record.events import COUNTED, State, Tags
+from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
+from raybo.record.states import COUNTED, State
 from raybo.record.trial import Record, Trial
 from raybo.space import Array
 
-ROUNDING = 1e-12  # of the largest value: what no difference is
+ROUNDING = 1e-12  # smaller differences, relative to the largest value, count as rounding
 
 
 @dataclass(frozen=True)
 class Iteration:
-    """One iteration as the history shows it.
+    """One iteration, read from a history.
 
     Attributes:
-        number: from 1. centre: (d,), x_t. own: its trials, in the order of asking.
+        number: from 1. centre: (d,), x_t. own: its trials, in the order of proposal.
     """
 
     number: int
@@ -43,7 +44,7 @@ class Iteration:
 
     @classmethod
     def of(cls, history: History) -> Iteration | None:
-        """The present one; None before the first."""
+        """Return the current iteration; None before the first."""
         number, centre = history.last_tag("iteration"), history.last_tag("centre")
         if number is None or centre is None:
             return None
@@ -51,36 +52,36 @@ class Iteration:
         return cls(int(number), np.array(centre, dtype=np.float64), own)
 
     def asked(self, role: str) -> int:
-        """How many of its trials have that role."""
+        """Count its trials of that role."""
         return sum(record.tags.get("role") == role for record in self.own)
 
     def is_over(self, size: int, quorum: float) -> bool:
-        """Whether it may move: it has asked for `size` trials, and the quorum of so many have ended."""
+        """Return True if it may move: it has proposed `size` trials, and the quorum of so many have ended."""
         ended = sum(record.has_ended for record in self.own)
         return len(self.own) >= size and ended >= math.ceil(quorum * size)
 
     @property
     def theta(self) -> list[float] | None:
-        """The hyperparameters estimated in it; None where that is still to be done."""
+        """The hyperparameters estimated in it; None until then."""
         return next((record.tags["theta"] for record in self.own if "theta" in record.tags), None)
 
     def explores(self, x: Array, tags: Tags) -> Proposal:
-        """An exploration point as a proposal."""
+        """Return the proposal of an exploration point."""
         return Proposal(x, {"iteration": self.number, "role": "explore", **tags})
 
     def again(self) -> Proposal:
-        """The centre once more."""
+        """Return a proposal of the centre once more."""
         return Proposal(self.centre, {"iteration": self.number, "role": "centre"})
 
     def moves_to(self, centre: Array, tags: Tags) -> Proposal:
-        """The first trial of the next iteration, at a centre within the cube."""
+        """Return the first trial of the next iteration, at a centre within the cube."""
         moved = float(np.linalg.norm(centre - self.centre))
         entered = {"iteration": self.number + 1, "role": "centre", "centre": centre.tolist(), "moved": moved}
         return Proposal(centre, {**entered, **tags})
 
 
 def is_flat(trials: Sequence[Record]) -> bool:
-    """Whether those that have ended, two at least, all failed or all gave one value, but for rounding."""
+    """Return True if its ended trials, two at least, all failed or have equal values up to rounding."""
     outcomes = [record.y for record in trials if record.state in COUNTED and record.has_ended]
     values = [y for y in outcomes if y is not None]
     if len(outcomes) < 2 or 0 < len(values) < len(outcomes):
@@ -89,13 +90,13 @@ def is_flat(trials: Sequence[Record]) -> bool:
 
 
 def is_last(history: History, now: Iteration) -> bool:
-    """Whether a planned study has one trial left, and the iteration something to base a recommendation on."""
+    """Return True if a planned study has one trial left, and the iteration has a value to recommend by."""
     is_known = any(record.state is State.FINISHED for record in now.own)
     return history.planned is not None and len(history) == history.planned - 1 and is_known
 
 
 def explain(tags: Tags) -> str:
-    """The phase, and what the model says of the point."""
+    """Explain the phase and the point's prediction."""
     if "design" in tags:
         point = "a design point (Sobol)"
         return point if tags["design"] == 1 else f"restarted elsewhere, as nothing differed: {point}"
@@ -113,14 +114,14 @@ def explain(tags: Tags) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class AroundCentre:
-    """What each of these methods makes of the centre in its tags: its recommendation, and the story of its path."""
+    """Derives the recommendation and the story of a path from the tags' centres."""
 
     def recommendation(self, tags: Tags) -> Array | None:  # (d,)
-        """The centre, from the trial on that came to it."""
+        """Return the centre, on the trial that moved to it and later ones."""
         return np.array(tags["centre"], dtype=np.float64) if "centre" in tags else None
 
     def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
-        """The path of the centre; None where it has not moved."""
+        """Return a story of the centre's path; None if it has not moved."""
         found: list[tuple[int, Array]] = []
         for trial in trials:
             if not is_point(trial.tags.get("centre"), len(names)):

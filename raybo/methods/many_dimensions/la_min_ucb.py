@@ -37,12 +37,14 @@ from raybo.solvers.from_starts import joint_ascent
 from raybo.space import Array, scrambled_sobol
 from raybo.surrogate import GP
 
-RAW_SETS = 64  # scored before climbing
-NEAR_SHARE, NEAR_SD = 0.9, 0.02  # of the inner points: started near present maxima of the bound, and how near
-INNER_WINDOW, INNER_RANDOM = 8, 10  # of the finite set, beside local maxima of bounds with these shares of beta:
-INNER_SHARES = (1.0, 0.5, 0.0)  # where the bound itself would be high if f were known better there
+RAW_SETS = 64  # candidate batches that are scored before climbing
+NEAR_SHARE = 0.9  # this share of the inner points starts near maxima of the present bound
+NEAR_SD = 0.02  # standard deviation of those starts around the maxima
+INNER_WINDOW = 8  # window points in the finite set
+INNER_RANDOM = 10  # random points in the finite set
+INNER_SHARES = (1.0, 0.5, 0.0)  # the finite set has local maxima of bounds with these multiples of beta
 CANDIDATES, FINITE_CLIMBS = 256, 3
-ATTEMPTS = 16  # to find a free place beside one that is taken
+ATTEMPTS = 16  # tries to find a free point beside one that is taken
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +68,7 @@ class LaMinUcb(LocalOptions):
     local: bool = option(True, "explore within delta of the centre; false for the whole cube, as published")
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The iteration's next point, or the move that begins the next one."""
+        """Return the iteration's next point, or the move that begins the next one."""
         now = Iteration.of(history)
         if now is None or is_beginning(history):
             return self.begin(history, rng)
@@ -91,7 +93,7 @@ class LaMinUcb(LocalOptions):
         return now.explores(batch[0], {"gain": gain, "batch": batch[1:].tolist(), **tags})
 
     def _one_shot(self, gp: GP, history: History, now: Iteration, rng: np.random.Generator) -> tuple[Array, float]:
-        """The batch (b, d), and how much higher the bound is expected to be after it."""
+        """Return the batch (b, d) and the expected rise of the highest bound after it."""
         b, d = self.batch_size(history), history.d
         count = (16 if d <= 25 else 8) if self.samples is None else self.samples
         present, ends, bounds = safest(gp, self.beta, history, now.centre, self.delta, rng)
@@ -106,7 +108,7 @@ class LaMinUcb(LocalOptions):
             axis=1,
         )
         categorical = np.array(history.cube.categorical)
-        starts[:, :, categorical] = now.centre[categorical]  # nothing to climb there
+        starts[:, :, categorical] = now.centre[categorical]  # categories have no gradient
 
         def value_and_gradient(U: Array) -> tuple[Array, Array]:  # (r, k) -> (r,), (r, k)
             points = U.reshape(len(U), b + count, d)
@@ -123,7 +125,7 @@ class LaMinUcb(LocalOptions):
         return found[top].reshape(b + count, d)[:b], float(values[top]) - present.value
 
     def _finite(self, gp: GP, history: History, now: Iteration, rng: np.random.Generator) -> Array:  # (d,)
-        """One point; those before it and in flight are believed at their mean, which is exact for variances."""
+        """Return one point; pending and earlier points are believed at their mean, which is exact for variances."""
         ends = [safest(gp, share * self.beta, history, now.centre, self.delta, rng)[1] for share in INNER_SHARES]
         mean, var = gp.posterior(gp.X)
         top = np.argsort(self.beta * np.sqrt(var) - mean, kind="stable")[:INNER_WINDOW]
@@ -139,12 +141,12 @@ class LaMinUcb(LocalOptions):
         return Box.around(history.cube, now.centre, self.delta if self.local else 1.0)
 
     def explain(self, tags: Tags) -> str:
-        """The phase, and what the model says of the point."""
+        """Explain the phase and the point's prediction."""
         return explain(tags)
 
 
 def chosen_before(now: Iteration) -> Array | None:  # (d,)
-    """The next point of the batch chosen last in this iteration; None where there is none left."""
+    """Return the next point of the iteration's last batch; None if none is left."""
     which = [i for i, record in enumerate(now.own) if "batch" in record.tags]
     if not which:
         return None
@@ -153,7 +155,7 @@ def chosen_before(now: Iteration) -> Array | None:  # (d,)
 
 
 def set_apart(batch: Array, pending: Array, box: Box, rng: np.random.Generator) -> Array:  # (b, d)
-    """The batch, each point of it moved a little where it falls on one before it or on one in flight."""
+    """Return the batch with duplicates of earlier or pending points moved a little."""
     apart = least_distance(batch.shape[1])
     taken = pending
     for x in batch:
@@ -167,12 +169,12 @@ def set_apart(batch: Array, pending: Array, box: Box, rng: np.random.Generator) 
 
 
 def normal_vectors(count: int, dimension: int, rng: np.random.Generator) -> Array:  # (count, dimension)
-    """Standard normal vectors from a scrambled Sobol sequence."""
+    """Return standard normal vectors from a scrambled Sobol sequence."""
     return np.asarray(ndtri(np.clip(scrambled_sobol(count, dimension, rng), 1e-10, 1.0 - 1e-10)))
 
 
 def near(ends: Array, bounds: Array, share: float, shape: tuple[int, int, int], rng: np.random.Generator) -> Array:
-    """Starts of inner points: most beside local maxima of the bound, the higher the likelier; the rest uniform."""
+    """Draw starts of inner points: most near local maxima of the bound, weighted by height; the rest uniform."""
     spread = float(bounds.std())
     weights = np.exp(2.0 * (bounds - bounds.max()) / (spread if spread > 0.0 else 1.0))
     picked = ends[rng.choice(len(ends), size=shape[:2], p=weights / weights.sum())]

@@ -1,12 +1,11 @@
-"""What gibo, mpd, min-ucb and la-min-ucb share: options, the model of the newest trials, exploration, the safest move.
+"""Shares among gibo, mpd, min-ucb and la-min-ucb: options, the model of the newest trials, exploration, the move.
 
 Sign: the papers minimise f; values are maximised here. With g = -f, their upper bound mu_f + beta sigma, to be made
-small, is -(mu_g - beta sigma): the lower confidence bound of g, to be made large. Gradients turn their sign with f.
+small, is -(mu_g - beta sigma): the lower confidence bound of g, to be made large. Gradients change their sign with f.
 
-Workers: what is in flight is known by its point, and enters variances for exploration, never the move, which it would
-make look safer than it is. Exploration depends on points alone, so the points that workers evaluate side by side are
-those that a single worker would choose one after the other. Late results join the window when they come; failed trials
-count as its worst value.
+Workers: pending points enter the variances for exploration, never the move, which would then look safer than it
+is. Exploration depends on points alone, so the points that workers evaluate side by side are those that a single worker
+would choose one after the other. Late results join the window on arrival; failed trials count as its worst value.
 
 Defaults that are ours: of a planned study at most a tenth explores in an iteration; the window holds 20 results at
 least; length-scales are fitted within [0.05, 2]. The published settings of each task are in `trials/papers/local.py`.
@@ -27,23 +26,25 @@ from raybo.common.options import option
 from raybo.methods.many_dimensions.iterations import AroundCentre, Iteration
 from raybo.methods.many_dimensions.runs import RunOptions
 from raybo.methods.parts.next_point import least_distance
-from raybo.record.events import State, Tags
+from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
+from raybo.record.states import State
 from raybo.solvers import Solution, solve
 from raybo.solvers.box import Box, Within
 from raybo.solvers.from_starts import ascent_from
 from raybo.space import Array
 from raybo.surrogate import GP, Hyperparameter, Model, Observations, Standardised, fit_map, gibo_model
 
-RAW_POINTS, CLIMBS = 64, 5  # of the search for an exploration point, as published
-CLOSEST = 4  # window points of highest mean, and of highest bound, from which the bound is climbed
-AT_LEAST = 1.01  # of the least length-scale, what counts as that
-RANDOM_STARTS = 5  # near the centre, likewise
+RAW_POINTS = 64  # candidates for an exploration point, as published
+CLIMBS = 5  # of the best candidates so many are climbed from, as published
+CLOSEST = 4  # the bound is climbed from so many window points of highest mean, and of highest bound
+AT_LEAST = 1.01  # length-scales up to this multiple of the least one count as least
+RANDOM_STARTS = 5  # the bound is climbed from so many random points near the centre
 
 
 @dataclass(frozen=True, kw_only=True)
 class LocalOptions(AroundCentre, RunOptions):
-    """The options that gibo, mpd, min-ucb and la-min-ucb share."""
+    """Holds the options that gibo, mpd, min-ucb and la-min-ucb share."""
 
     batch: int | None = option(
         None, "exploration points per iteration; none: one per axis, at most a tenth of the trials", at_least=1
@@ -81,12 +82,12 @@ class LocalOptions(AroundCentre, RunOptions):
         self._model()  # refuses length-scales and variances that are not positive
 
     def begin(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The next point of a run's design, or its first centre; MethodError as of `model`, before any trial."""
+        """Return the next point of a run's design, or its first centre; raise MethodError as `model` does."""
         self.model(history.d)
         return super().begin(history, rng)
 
     def is_stuck(self, history: History, now: Iteration) -> bool:
-        """Whether it has seen no difference, or none but noise: every length-scale was fitted as its least."""
+        """Return True if all values are equal, or differ by noise only: every length-scale was fitted as its least."""
         if super().is_stuck(history, now):
             return True
         if not self.restart or history.last_tag("run") is None or now.theta is None or self.lengthscale is not None:
@@ -95,20 +96,20 @@ class LocalOptions(AroundCentre, RunOptions):
         return bool((lengthscales <= AT_LEAST * self.lengthscale_low).all())
 
     def batch_size(self, history: History) -> int:
-        """How many points explore in an iteration."""
+        """Return the number of exploration points of an iteration."""
         if self.batch is not None:
             return self.batch
         return history.d if history.planned is None else min(history.d, max(1, history.planned // 10))
 
     def window_size(self, history: History) -> int:
-        """How many results the model sees."""
+        """Return the number of results that the model is fitted to."""
         return max(5 * history.d, 20) if self.window is None else self.window
 
     def model(self, d: int) -> Model:
-        """What is assumed of f.
+        """Return the model of f.
 
         Raises:
-            MethodError: there are not as many length-scales as axes.
+            MethodError: the number of length-scales differs from the number of axes.
         """
         if isinstance(self.lengthscale, tuple) and len(self.lengthscale) not in (1, d):
             raise MethodError(f"lengthscale has {len(self.lengthscale)} values for {d} axes: give one, or one per axis")
@@ -125,10 +126,7 @@ class LocalOptions(AroundCentre, RunOptions):
 
 
 def window(history: History, size: int) -> tuple[Array, Array, Array]:  # (n, d), (n,), (n,)
-    """The newest finished trials, at most `size`, and the failed ones among them with their worst value.
-
-    And the variance of what each value is uncertain by beside noise.
-    """
+    """Return X, y and added variances of the newest `size` finished trials, and of failures since by the worst y."""
     finished = [i for i, record in enumerate(history.records) if record.state is State.FINISHED][-size:]
     if not finished:
         return np.empty((0, history.d)), np.empty(0), np.empty(0)
@@ -139,12 +137,12 @@ def window(history: History, size: int) -> tuple[Array, Array, Array]:  # (n, d)
 
 
 def surrogate(history: History, options: LocalOptions, theta: Array) -> GP:
-    """The posterior given the window's trials, without those in flight; the prior where none has finished."""
+    """Return the posterior given the window's finished trials; the prior if none has finished."""
     return GP.of(_observations(history, options), options.model(history.d), theta)
 
 
 def estimated(history: History, options: LocalOptions, now: Iteration) -> tuple[Array, Tags]:
-    """The iteration's hyperparameters, and the tag that keeps them where they have just been estimated."""
+    """Return the iteration's hyperparameters, and the tag that stores them if they are new."""
     model = options.model(history.d)
     if now.theta is not None:
         return np.array(now.theta), {}
@@ -156,7 +154,7 @@ def estimated(history: History, options: LocalOptions, now: Iteration) -> tuple[
 
 
 def last_theta(history: History, options: LocalOptions) -> Array:
-    """The hyperparameters estimated last, with which an iteration moves; the model's own start before that."""
+    """Return the newest stored hyperparameters, with which an iteration moves; before any, the model's start."""
     theta = history.last_tag("theta")
     return options.model(history.d).start(history.d) if theta is None else np.array(theta)
 
@@ -168,7 +166,7 @@ def _observations(history: History, options: LocalOptions) -> Observations:
 
 
 def explore(worth: Acquisition, history: History, centre: Array, delta: float, rng: np.random.Generator) -> Solution:
-    """The point of the cube centre -+ delta that is worth most, apart from those in flight."""
+    """Return the acquisition's maximiser in the cube centre -+ delta, apart from pending points."""
     return within(worth, Box.around(history.cube, centre, delta), history, rng)
 
 
@@ -181,7 +179,7 @@ def within(
     size: int = RAW_POINTS,
     starts: int = CLIMBS,
 ) -> Solution:
-    """The point of a box that is worth most, apart from those in flight."""
+    """Return the acquisition's maximiser in a box, apart from pending points."""
     avoid, apart = box.inwards(history.X_pending), least_distance(history.d)
     found = solve("lbfgsb", Within(worth, box), box, rng, size=size, starts=starts, avoid=avoid, apart=apart)
     return dataclasses.replace(found, x=box.outwards(found.x[None, :])[0])
@@ -190,7 +188,7 @@ def within(
 def safest(
     gp: GP, beta: float, history: History, centre: Array, delta: float, rng: np.random.Generator
 ) -> tuple[Solution, Array, Array]:
-    """The point of the highest lower bound mean - beta std: the papers' minimum of the upper bound.
+    """Return the point of the highest lower bound mean - beta std: the papers' minimum of the upper bound.
 
     Climbed from the centre, from the window points of highest mean and of highest bound, and from random points near
     the centre; never below the bound at any of these.
@@ -211,6 +209,6 @@ def safest(
 
 
 def prediction(gp: GP, x: Array) -> Tags:  # (d,)
-    """Posterior mean and standard deviation at a point, as tags."""
+    """Return posterior mean and standard deviation at a point, as tags."""
     mean, var = gp.posterior(x[None, :])
     return {"mean": float(mean[0]), "std": float(np.sqrt(var[0]))}

@@ -2,7 +2,7 @@
 
 Fan, Wang, Ng, Hu (2024), "Minimizing UCB: a Better Local Search Strategy in Local Bayesian Optimization", NeurIPS,
 Algorithm 1; its steps are 1 the centre, b1 times, 2 b2 points of least trace, 3 their evaluation, 4 the move. The paper
-minimises an upper bound; `local_search` says why that is the largest lower bound here. b1 and b2, which the
+minimises an upper bound; here that is the largest lower bound (see `local_search`). b1 and b2, which the
 paper does not give, are the options `repeats` and `batch`.
 Departures: the last planned trial is the recommendation, x_{t+1}. Categorical axes have no gradient, so nothing is
 explored along them: they mostly stay as they start.
@@ -43,7 +43,7 @@ class MinUcb(LocalOptions):
     repeats: int = option(1, "evaluations of the centre in an iteration, b1", at_least=1)
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The iteration's next point, or the move that begins the next one."""
+        """Return the iteration's next point, or the move that begins the next one."""
         now = Iteration.of(history)
         if now is None or is_beginning(history):
             return self.begin(history, rng)
@@ -64,5 +64,5 @@ class MinUcb(LocalOptions):
         return now.explores(found.x, {"trace": at.trace - found.value, **tags})
 
     def explain(self, tags: Tags) -> str:
-        """The phase, and what the model says of the point."""
+        """Explain the phase and the point's prediction."""
         return explain(tags)

@@ -36,7 +36,7 @@ from raybo.surrogate import GP, GradientAt
 from raybo.surrogate.factor import solve
 
 Variant = Literal["paper", "released"]
-LEAST_COVARIANCE = 1e-9  # the released code's floor of every element
+LEAST_COVARIANCE = 1e-9  # the released code's floor of every element of a covariance
 STEPS = {"paper": 1_000, "released": 10_000}
 
 
@@ -52,7 +52,7 @@ class Mpd(LocalOptions):
     stride: float = option(0.01, "step length of the walk, in sides of the cube", above=0)
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The iteration's next point, or the end of the walk that begins the next one."""
+        """Return the iteration's next point, or the end of the walk that begins the next one."""
         now = Iteration.of(history)
         if now is None or is_beginning(history):
             return self.begin(history, rng)
@@ -72,7 +72,7 @@ class Mpd(LocalOptions):
         return now.explores(found.x, {"probability": float(ndtr(math.sqrt(max(found.value, 0.0)))), **tags})
 
     def explain(self, tags: Tags) -> str:
-        """The phase, and what the model says of the point."""
+        """Explain the phase and the point's prediction."""
         if "probability" in tags:
             sure = f"would be sure of the direction of ascent to {100.0 * tags['probability']:.0f} %"
             return f"iteration {tags['iteration']}: explores around the centre; {sure}"
@@ -80,7 +80,7 @@ class Mpd(LocalOptions):
 
 
 def walk(gp: GP, x: Array, probability: float, stride: float, variant: Variant) -> tuple[Array, int]:  # (d,)
-    """From x, steps along the direction of most probable ascent while it is probable enough; the end, and how many."""
+    """Walk from x along the most probable ascent while it is probable enough; return the end and the steps."""
     for step in range(STEPS[variant]):
         direction, p = most_probable_ascent(gp, x, variant)
         moved = x + stride * direction
@@ -93,13 +93,13 @@ def walk(gp: GP, x: Array, probability: float, stride: float, variant: Variant) 
 
 
 def most_probable_ascent(gp: GP, x: Array, variant: Variant = "paper") -> tuple[Array, float]:  # (d,)
-    """The unit vector along which f most probably rises at x, and how probable the variant takes that to be."""
+    """Return the unit vector along which f most probably rises at x, and that probability by the variant."""
     at = GradientAt.of(gp, x)
     if variant == "released":
         cov = np.maximum(at.cov, LEAST_COVARIANCE)
         try:
             v = np.linalg.solve(cov, at.mean)
-        except np.linalg.LinAlgError:  # such a floor may leave a matrix without inverse
+        except np.linalg.LinAlgError:  # the released floor may leave a singular matrix
             v = at.mean
     else:
         v = solve(factor_of_gradient(at.cov), at.mean)

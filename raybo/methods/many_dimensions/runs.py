@@ -1,16 +1,16 @@
-"""How a local method begins: at the best of a small design; and afresh elsewhere, once nothing differs where it is.
+"""Starts a local method at the best point of a small design, and restarts it elsewhere once it is stuck.
 
-A run is a design, a first centre at the best of it, and the iterations from there. Where an iteration has seen no
-difference at all there is no slope to follow, and where a quarter of the trials has brought nothing better the run
-leads nowhere: the next one begins. The tags tell which it is:
+A run is a design, a first centre at the best of it, and the iterations from there. If all values of an
+iteration are equal there is no slope to follow, and if a quarter of the trials has brought nothing better the run has
+stagnated: the next one begins. The tags number it:
 
     design    r, on the design points of run r
     run       r, on the first trial of run r's first iteration
 
-Without a tag `run` a study never restarts, and once it has an iteration its first design is over. So one that raybo 0.1
-began, without a design, goes on as it was.
+Without a tag `run` a study never restarts, and once it has an iteration its first design is over. So a study of
+raybo 0.1, which has no design, continues unchanged.
 
-Workers: a design lasts until as many trials have ended as it has points; who asks before gets a further one.
+Workers: a design lasts until as many trials have ended as it has points; until then workers get further points.
 """
 
 from __future__ import annotations
@@ -25,20 +25,21 @@ from raybo.common.options import option
 from raybo.methods.many_dimensions.iterations import Iteration, is_flat
 from raybo.methods.method import Method
 from raybo.methods.parts.initial_design import sobol_proposal
-from raybo.record.events import State, Tags
+from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
+from raybo.record.states import State
 from raybo.space import Array
 
 Start = Literal["best", "sobol", "centre"]
-DESIGN = 25  # points of a design, at most
-SHARE = 4  # of the planned trials, the part that a design takes at most: a fourth
-LEAST = 10  # trials that must have brought nothing better before a run is given up
-FEW = 10  # trials per axis: with fewer a local search makes hardly a step, and where it starts matters more
+DESIGN = 25  # a design has at most so many points
+SHARE = 4  # a design takes at most 1 / SHARE of the planned trials
+LEAST = 10  # a run is given up after at least so many trials without improvement
+FEW = 10  # trials per axis: with fewer a local search hardly moves, and its start matters more
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(Method):
-    """The options of a run's beginning, which gibo, mpd, min-ucb, la-min-ucb and ars share."""
+    """Holds the options of a run's start, which gibo, mpd, min-ucb, la-min-ucb and ars share."""
 
     start: Start = option(
         "best", "the first centre: the best known result, a Sobol point (sobol), or the cube's centre (centre)"
@@ -56,7 +57,7 @@ class RunOptions(Method):
     )
 
     def design_size(self, history: History) -> int:
-        """How many points a run's design has."""
+        """Return the number of points of a run's design."""
         if self.initial is not None:
             return self.initial
         if self.start != "best":
@@ -68,7 +69,7 @@ class RunOptions(Method):
         return min(DESIGN, history.planned // SHARE)
 
     def begin(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The next point of a run's design, or its first centre; what is known counts for the design of run 1."""
+        """Return the next point of a run's design, or its first centre; known results count for the design of run 1."""
         run = 1 + history.last_tag("run", 0)
         own = [record for record in history.records if run == 1 or record.tags.get("design") == run]
         if sum(record.has_ended for record in own) < self.design_size(history):
@@ -84,7 +85,7 @@ class RunOptions(Method):
         return entered(history, max(finished, key=lambda record: cast(float, record.y)).x, number, tags)
 
     def is_stuck(self, history: History, now: Iteration) -> bool:
-        """Whether a new run is to begin: the iteration, which is over, has seen no difference, or the run stagnates."""
+        """Return True if a new run is to begin: the ended iteration has only equal values, or the run stagnates."""
         run = history.last_tag("run")
         if not self.restart or run is None:
             return False
@@ -93,12 +94,12 @@ class RunOptions(Method):
 
 
 def is_beginning(history: History) -> bool:
-    """Whether a later run than the first has begun its design, but no iteration."""
+    """Return True if a run after the first has begun its design, but no iteration."""
     return bool(history.last_tag("design", 0) > max(1, history.last_tag("run", 0)))
 
 
 def is_stagnant(history: History, run: int) -> bool:
-    """Whether a quarter of the planned trials, or 100 where none are planned, has brought the run nothing better."""
+    """Return True if a quarter of the planned trials, or 100 if none are planned, brought the run nothing better."""
     records = history.records
     of_design = (i for i, record in enumerate(records) if record.tags.get("design") == run)
     start = next(i for i, record in enumerate(records) if record.tags.get("run") == run)
@@ -110,12 +111,12 @@ def is_stagnant(history: History, run: int) -> bool:
 
 
 def new_start(history: History, rng: np.random.Generator, number: int, tags: Tags | None = None) -> Proposal:
-    """The first trial of an iteration at the study's next Sobol point."""
+    """Return the first trial of an iteration at the study's next Sobol point."""
     point = sobol_proposal(history, rng)
     return replace(entered(history, point.x, number, {**point.tags, **(tags or {})}), in_design=True)
 
 
 def entered(history: History, x: Array, number: int, tags: Tags) -> Proposal:  # (d,)
-    """The first trial of an iteration to whose centre none led."""
+    """Return the first trial of an iteration whose centre no earlier iteration chose."""
     x = history.cube.snap(x[None, :])[0]
     return Proposal(x, {"iteration": number, "role": "centre", "centre": x.tolist(), **tags})

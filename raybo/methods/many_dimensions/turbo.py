@@ -3,7 +3,7 @@
 Eriksson, Pearce, Gardner, Turner, Poloczek (2019), "Scalable Global Optimization via Local Bayesian Optimization",
 NeurIPS: TuRBO-1. Written from the paper's description. A run begins with a Latin hypercube; its region is a box around
 the best point, shaped by the length-scales; a region that has become too small ends the run, and a fresh one begins;
-as one does, unless restart=false, where nothing has differed in the design, which leaves nothing to model.
+so does one, unless restart=false, if all values of the design are equal, which leaves nothing to model.
 Departures: one proposal is one draw, for whichever worker asks; the counters move for every `batch` results that have
 come in. At most 2,000 candidates, since a joint draw costs their cube. Categorical axes are redrawn among all
 categories. Failed trials count as the worst value of the run; those in flight are believed at their posterior mean,
@@ -26,26 +26,29 @@ from raybo.methods.method import Method
 from raybo.methods.parts.initial_design import design_size, uniform
 from raybo.methods.parts.refit_schedule import REFIT_SHARE
 from raybo.methods.story import OverTrials, Scale, Series, Story
-from raybo.record.events import FAILURES, State, Tags
+from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
+from raybo.record.states import FAILURES, State
 from raybo.record.trial import Record, Trial
 from raybo.space import Array, scrambled_sobol
 from raybo.surrogate import GP, Observations, Standardised, fit_map, joint_draws, turbo_model
 
-FIRST_LENGTH, LEAST_LENGTH, LARGEST_LENGTH = 0.8, 2.0**-7, 1.6  # of the region's side
-SUCCESSES = 3  # in a row to double the side
-GAIN = 1e-3  # of the best value's size, which a success must exceed
-PERTURBED = 20  # axes that a candidate differs in on average, where there are more
+FIRST_LENGTH = 0.8  # the region's side at the start of a run
+LEAST_LENGTH = 2.0**-7  # a region with a shorter side ends the run
+LARGEST_LENGTH = 1.6  # the region's side never exceeds it
+SUCCESSES = 3  # so many successes in a row double the region's side
+GAIN = 1e-3  # a success gains more than this share of the best value's size
+PERTURBED = 20  # a candidate differs from the centre in so many axes on average
 
 
 @dataclass(frozen=True)
 class Region:
-    """The trust region, as it stands in the tag `region` of every trial.
+    """The trust region that the tag `region` of every trial stores.
 
     Attributes:
-        run: from 1. design: points of its Latin hypercube, and seed: of that.
+        run: from 1. design: points of its Latin hypercube. seed: of the hypercube.
         length: its side, before length-scales shape it.
-        successes, failures: batches in a row. counted: results that these have seen. best: the best of them, or None.
+        successes, failures: batches in a row. counted: results in these counts. best: the best of them, or None.
     """
 
     run: int
@@ -75,7 +78,7 @@ class Turbo(Method):
     restart: bool = option(True, "restart elsewhere once a run's design has seen no difference at all")
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The next point of the run's design, or the maximiser of a draw within the region."""
+        """Return the next point of the run's design, or the maximiser of a draw within the region."""
         tag = history.last_tag("region")
         region = self._fresh(history, rng, 1) if tag is None else Region(**tag)
         own = run_of(history, region.run)
@@ -92,7 +95,7 @@ class Turbo(Method):
             design = history.cube.within(latin_hypercube(region.design, history.d, stream), stream)
             return Proposal(design[asked], tags, in_design=True)
         if not any(record.state is State.FINISHED for record in own):
-            return Proposal(uniform(history, rng), tags, in_design=True)  # the design has failed, or is still pending
+            return Proposal(uniform(history, rng), tags, in_design=True)  # the design has failed or is still running
         gp, fit = self._model(history, own)
         tags |= fit
         return Proposal(self._draw(history, gp, region.length, rng), tags)
@@ -101,12 +104,12 @@ class Turbo(Method):
         return Region(run, design_size(history, 2 * history.d, self.initial), int(rng.integers(2**31)))
 
     def _is_stuck(self, history: History, region: Region, own: list[Record]) -> bool:
-        """Whether the design has ended and nothing has differed; never in a study of raybo 0.1, which names no run."""
+        """Return True if all values of the ended design are equal; False in a study of raybo 0.1, without runs."""
         ended = sum(record.has_ended for record in own)
         return self.restart and history.last_tag("run") is not None and ended >= region.design and is_flat(own)
 
     def _counted(self, region: Region, own: list[Record], d: int) -> Region:
-        """The region after the results that have come in since, in batches."""
+        """Return the region after the new results, in batches."""
         finished = [record.y for record in own if record.y is not None and record.has_ended]
         ended = sum(record.has_ended for record in own if "region" in record.tags)
         batches = (ended - region.design - region.counted) // self.batch
@@ -128,7 +131,7 @@ class Turbo(Method):
         )
 
     def _model(self, history: History, own: list[Record]) -> tuple[GP, Tags]:
-        """The posterior given the run's trials, without those in flight; and the fit where it was made anew."""
+        """Return the posterior given the run's finished trials, and the tags of the fit if it is a new one."""
         finished = np.array([record.y for record in own if record.y is not None])
         known = [record for record in own if record.y is not None or record.has_failed]
         y = np.array([finished.min() if record.y is None else record.y for record in known])
@@ -147,7 +150,7 @@ class Turbo(Method):
         return GP.of(observations, model, theta), tags
 
     def _draw(self, history: History, gp: GP, length: float, rng: np.random.Generator) -> Array:  # (d,)
-        """The candidate where a joint draw is highest, of those that have not been proposed yet."""
+        """Return the unproposed candidate at which a joint draw is highest."""
         centre = gp.X[int(np.argmax(gp.posterior(gp.X)[0]))]
         size = min(100 * history.d, 2_000) if self.candidates is None else self.candidates
         numeric = ~np.array(history.cube.categorical)
@@ -159,21 +162,25 @@ class Turbo(Method):
         low[~numeric], high[~numeric] = 0.0, 1.0
         X = history.cube.snap(low + (high - low) * scrambled_sobol(size, history.d, rng))
         X = np.where(perturbed(size, history.d, rng), X, centre)
-        if history.cube.is_ruled or history.cube.is_conditional:  # a candidate mixes two points that can be run
+        if (
+            history.cube.is_ruled or history.cube.is_conditional
+        ):  # a candidate that mixes two valid points may be invalid
             X = history.cube.snap(X)
         proposed = history.points(State.PENDING, State.FINISHED, *FAILURES)
-        known = {row.tobytes() for row in proposed + 0.0}  # which makes -0 a 0; all pairs of rows would fill the memory
+        known = {
+            row.tobytes() for row in proposed + 0.0
+        }  # + 0.0 turns -0 into 0; comparing all pairs would fill the memory
         new = X[[row.tobytes() not in known for row in X + 0.0]]
         X = new if len(new) else X
         draw = joint_draws(gp.believing(history.X_pending), X, rng)[0]
         return np.asarray(X[int(np.argmax(draw))])
 
     def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
-        """The side of the region over time."""
+        """Return a story of the region's side over time."""
         return region_story(trials)
 
     def explain(self, tags: Tags) -> str:
-        """The design, or the region's side."""
+        """Explain a point of the design, or the region's side."""
         if "region" not in tags:
             return "a trial outside any run"
         region = tags["region"]
@@ -183,7 +190,7 @@ class Turbo(Method):
 
 
 def run_of(history: History, run: int) -> list[Record]:
-    """The trials of a run; those that were added, and no run asked for, are the first one's."""
+    """Return the trials of a run; those added by the user belong to the first."""
     return [
         r
         for r in history.records
@@ -192,13 +199,13 @@ def run_of(history: History, run: int) -> list[Record]:
 
 
 def latin_hypercube(n: int, d: int, rng: np.random.Generator) -> Array:  # (n, d)
-    """Points of which each axis has one in each of n equal parts."""
+    """Return points with one in each of n equal parts of each axis."""
     parts = np.stack([rng.permutation(n) for _ in range(d)], axis=1)
     return np.asarray((parts + rng.random((n, d))) / n)
 
 
 def perturbed(size: int, d: int, rng: np.random.Generator) -> NDArray[np.bool_]:  # (size, d)
-    """Which coordinates of each candidate differ from the centre's: 20 on average, and at least one."""
+    """Draw a mask of the coordinates that differ from the centre's: 20 on average, at least one per candidate."""
     mask = rng.random((size, d)) < min(1.0, PERTURBED / d)
     none = np.flatnonzero(~mask.any(axis=1))
     mask[none, rng.integers(d, size=len(none))] = True
@@ -206,13 +213,13 @@ def perturbed(size: int, d: int, rng: np.random.Generator) -> NDArray[np.bool_]:
 
 
 def region_story(trials: Sequence[Trial]) -> Story | None:
-    """The region's side, run by run; None where there was none."""
-    told = [(trial.number, trial.tags["region"]) for trial in trials if isinstance(trial.tags.get("region"), dict)]
-    if not told:
+    """Return a story of the region's side, run by run; None without a region."""
+    tagged = [(trial.number, trial.tags["region"]) for trial in trials if isinstance(trial.tags.get("region"), dict)]
+    if not tagged:
         return None
     series = []
-    for run in sorted({tag["run"] for _, tag in told}):
-        own = [(number, tag["length"]) for number, tag in told if tag["run"] == run]
+    for run in sorted({tag["run"] for _, tag in tagged}):
+        own = [(number, tag["length"]) for number, tag in tagged if tag["run"] == run]
         numbers, lengths = zip(*own, strict=True)
         series.append(Series(numbers, lengths, f"run {run}", "stands"))
     halves = tuple((2.0**k, f"1/{2**-k}" if k < 0 else str(2**k)) for k in range(-8, 2))

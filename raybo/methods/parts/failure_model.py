@@ -17,8 +17,8 @@ import numpy as np
 
 from raybo.acquisition import LogProbabilityOfImprovement, Observed
 from raybo.methods.parts.fitting import fitted
-from raybo.record.events import FAILURES, State
 from raybo.record.history import History
+from raybo.record.states import FAILURES, State
 from raybo.space import Array
 from raybo.surrogate import Standardised, success_model
 

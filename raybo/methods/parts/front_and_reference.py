@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from raybo.acquisition import Surrogate, random_weights
-from raybo.record.events import OPEN, State
 from raybo.record.history import History
 from raybo.record.pareto import non_dominated
+from raybo.record.states import OPEN, State
 from raybo.space import Array
 
 MARGIN = 0.1  # of the front's extent: how far the reference lies below its worst values at least

@@ -16,8 +16,9 @@ import numpy as np
 
 from raybo.acquisition import Acquisition
 from raybo.acquisition.guess import Belief, Believing
-from raybo.record.events import Origin, State
 from raybo.record.history import History, Proposal
+from raybo.record.origin import Origin
+from raybo.record.states import State
 
 PLANNED = 50  # trials, where nobody said how many
 SHARE = 10  # of the planned trials, one of so many is beta

@@ -21,8 +21,8 @@ from raybo.common.errors import NumericalError
 from raybo.methods.parts.curve_data import Row, at_step, chosen_trials, rows_of_curves
 from raybo.methods.parts.fitted_model import FittedSurrogate, Transform
 from raybo.methods.parts.refit_schedule import is_kept, last_estimate, starts_of_fit
-from raybo.record.events import State
 from raybo.record.history import History
+from raybo.record.states import State
 from raybo.space import Array
 from raybo.surrogate import GP, Likelihood, Model, Observations, Outputs, Tamed, fit_map, standard_model
 from raybo.surrogate.fit import IMPOSSIBLE

@@ -29,8 +29,8 @@ from raybo.methods.parts.fitted_model import FittedGP, FittedModel, FittedSurrog
 from raybo.methods.parts.fitting import added_noise, leader, observed
 from raybo.methods.parts.hyperparameters import ESTIMATES, Hyperparameters, fixed_values, with_fixed
 from raybo.methods.parts.refit_schedule import AFRESH, last_estimate
-from raybo.record.events import FAILURES, State
 from raybo.record.history import History
+from raybo.record.states import FAILURES, State
 from raybo.space import Array
 from raybo.surrogate import GP, Model, Observations, Outputs, Tamed, fit_map
 

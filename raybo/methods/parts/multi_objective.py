@@ -28,9 +28,9 @@ from raybo.methods.parts.local_maximiser import GRID, maximise
 from raybo.methods.parts.local_models import LocalModels, ManyObservations, is_large, ranked
 from raybo.methods.parts.next_point import solve_apart
 from raybo.methods.parts.running_trials import predicted
-from raybo.record.events import State
 from raybo.record.goals import Goals
 from raybo.record.history import History
+from raybo.record.states import State
 from raybo.solvers import Solution, SolverName
 from raybo.space import Array
 from raybo.surrogate import Model, SignedLog, Tamed

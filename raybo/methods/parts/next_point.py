@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from raybo.record.events import State
 from raybo.record.history import History
+from raybo.record.states import State
 from raybo.solvers import Function, Solution, SolverName, solve
 from raybo.space import Array
 

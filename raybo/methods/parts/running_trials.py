@@ -23,8 +23,8 @@ import numpy as np
 from scipy import linalg
 from scipy.optimize import isotonic_regression
 
-from raybo.record.events import State
 from raybo.record.history import History
+from raybo.record.states import State
 from raybo.record.trial import Record
 from raybo.space import Array
 

@@ -7,9 +7,9 @@ length-scales divided by h(t), and a constant kappa, so that the function's norm
     S_t                   its sum
     h_t                   1.1^j h_(t-1), j = 0..40, at most 1,000: brings S_t nearest to p(t); it never falls
 
-Where S_t is above p(t) without it, h stays, as it does for most or all of a search of some dozens of steps: until then
-the method is `map`. The other reading is `norm=growing`: as in the theory of Berkenkamp et al., h = g^d is the growth
-of the function's norm, kappa is multiplied by it, and the length-scales are divided by g. Ha et al. do not say which.
+If S_t is above p(t) without it, h stays, as it does for most or all of a search of some dozens of steps: until then the
+method is `map`. The other reading is `norm=growing`: as in the theory of Berkenkamp et al., h = g^d is the growth of
+the function's norm, kappa is multiplied by it, and the length-scales are divided by g. Ha et al. do not name theirs.
 Constants and the rule are reconstructed: neither paper gives all of them.
 In parallel t, S and h advance with every proposal, whose standard deviation knows the pending points; failed trials
 count as the worst value seen.
@@ -40,7 +40,7 @@ from raybo.record.history import History, Proposal
 from raybo.record.trial import Trial
 from raybo.space import Array
 
-GRID = 41  # values of h at a step
+GRID = 41  # values of h that a step compares
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class AGpUcb(unknown.UnknownOptions):
     )
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The initial design; then the maximiser of the bound, under the fitted or shorter length-scales."""
+        """Return a point of the design, then the maximiser of the bound by the fitted or shorter length-scales."""
         if unknown.is_in_design(history, self.initial):
             return unknown.uniform_point(history, rng)
         t = 1 + history.count_tag("S")
@@ -78,7 +78,7 @@ class AGpUcb(unknown.UnknownOptions):
         return Proposal(x, {"t": t, "h": h, "S": S, "reference": reference, "lengthscale": used.tolist(), **tags})
 
     def _divisor(self, h: float, d: int) -> float:
-        """g, of the length-scales."""
+        """Return g, the divisor of the length-scales."""
         return h if self.norm == "constant" else float(h ** (1.0 / d))
 
     def _kappa(self, h: float) -> float:
@@ -89,7 +89,7 @@ class AGpUcb(unknown.UnknownOptions):
         return unknown.maximiser(shorter, history, rng, acquisition="ucb", kappa=self._kappa(h), solver=self.solver)
 
     def _grown(self, fit: FittedGP, h: float, wanted: float, history: History, rng: np.random.Generator) -> float:
-        """h whose step has a bound nearest to the wanted one; the smallest of equals."""
+        """Return the h whose step has the bound nearest to the target; the smallest of equals."""
         grid = np.minimum(h * STEP ** np.arange(GRID), LARGEST)
         points = candidates(fit, history, rng)
         shorter = [divided(fit, self._divisor(each, history.d), history) for each in grid]
@@ -98,11 +98,11 @@ class AGpUcb(unknown.UnknownOptions):
         return float(grid[np.argmin(np.square(wanted - np.array(bounds)))])
 
     def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
-        """The length-scales, divided as they were."""
+        """Return a story of the divided length-scales."""
         return lengthscale_story(trials, names)
 
     def explain(self, tags: Tags) -> str:
-        """The design; or what is expected, and how far the length-scales have shrunk."""
+        """Explain a point of the design, or the bound's by its prediction and the division of the length-scales."""
         if "design" in tags:
             return unknown.explain_point(tags)
         divisor = self._divisor(tags["h"], len(tags.get("lengthscale", ())) or 1)

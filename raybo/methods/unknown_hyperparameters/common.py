@@ -1,9 +1,9 @@
-"""What the methods of Ha et al. share, so that they differ only in what they are compared for: design, model, search.
+"""Shares design, model and search among the methods of Ha et al., which then differ only in what is compared.
 
 Ha et al., "Provably Efficient Bayesian Optimization with Unknown Gaussian Process Hyperparameter Estimation",
 arXiv:2306.06844, section 6 and appendix C. That paper's beta = 1.96 is the normal distribution's 97.5 % quantile, and
 multiplies the standard deviation: kappa here. "Gamma(10^-3, 10)" is read as GPy's constructor reads it, shape and rate,
-on the logarithms with their Jacobian: without it the density has no mode. Ours, for the paper does not say: 3 d uniform
+on the logarithms with their Jacobian: without it the density has no mode. Ours, since the paper gives none: 3 d uniform
 points at first; observations standardised; 1,500 uniform candidates and 200 around the best point, climbed from 4.
 """
 
@@ -23,22 +23,23 @@ from raybo.methods.parts.fitted_model import FittedGP
 from raybo.methods.parts.fitting import fitted
 from raybo.methods.parts.hyperparameters import Estimate
 from raybo.methods.parts.next_point import solve_apart
-from raybo.record.events import State, Tags
+from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
+from raybo.record.states import State
 from raybo.solvers import SolverName
 from raybo.space import Array
 from raybo.surrogate import Gamma, Model, uhe_model
 
 AcquisitionName: TypeAlias = Literal["ucb", "ei"]
 
-UNPLANNED = 100  # T where no number of trials is planned
+UNPLANNED = 100  # T if no number of trials is planned
 KAPPA = 1.96
 PRIOR = (1e-3, 10.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnknownOptions(Method):
-    """The options that all of these methods share."""
+    """Holds the options that all of these methods share."""
 
     solver: SolverName = option("lbfgsb", "how the acquisition is maximised")
     kappa: float = option(KAPPA, "standard deviations added to the mean", at_least=0)
@@ -53,7 +54,7 @@ class UnknownOptions(Method):
             raise MethodError(f"prior must be two positive numbers, shape and rate, got {self.prior}")
 
     def fitted_hyperparameters(self, tags: Tags) -> Array | None:  # (s, p)
-        """Those that a proposal was made with: the samples, or the fit, under the length-scales that were used."""
+        """Return the hyperparameters of a proposal: the samples, or the fit with the length-scales that were used."""
         if "theta" not in tags:
             return None
         thetas = np.array(tags.get("thetas", [tags["theta"]]), dtype=np.float64)
@@ -64,34 +65,34 @@ class UnknownOptions(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class AcquisitionOptions(UnknownOptions):
-    """The same, of the methods that work with either acquisition."""
+    """Adds the choice of the acquisition, for the methods that work with either."""
 
     acquisition: AcquisitionName = option("ucb", "upper confidence bound, or expected improvement over the best value")
 
     def maximiser(self, fit: FittedGP, history: History, rng: np.random.Generator) -> tuple[Array, Tags]:
-        """x_t = argmax of the acquisition, and what is expected there."""
+        """Return x_t = argmax of the acquisition, and the prediction there."""
         return maximiser(fit, history, rng, acquisition=self.acquisition, kappa=self.kappa, solver=self.solver)
 
 
 def points_of_design(history: History, initial: int | None) -> int:
-    """n0: 3 per axis unless given, at most a quarter of a short study."""
+    """Return n0: 3 per axis by default, at most a quarter of a short study."""
     return initial_design.design_size(history, 3 * history.d, initial)
 
 
 def evaluations_after_design(history: History, initial: int | None) -> int:
-    """T: the planned trials without the design; 100 where none are planned."""
+    """Return T: the planned trials without the design; 100 if none are planned."""
     if history.planned is None:
         return UNPLANNED
     return max(1, history.planned - points_of_design(history, initial))
 
 
 def is_in_design(history: History, initial: int | None) -> bool:
-    """Whether the next trial belongs to the design: fewer than n0 have been asked for, or none has a value yet."""
+    """Return True while the next trial belongs to the design: fewer than n0 are proposed, or none has a value yet."""
     return initial_design.is_in_design(history, 3 * history.d, initial)
 
 
 def design_is_behind(history: History, initial: int | None) -> bool:
-    """Whether n0 trials have ended and one of them has a value. From the first round on the answer stays.
+    """Return True once n0 trials have ended and one of them has a value; from the first round on it stays True.
 
     Workers that wait for this get further uniform points, which belong to the design: any n0 of them will do, so that
     a slow one holds nothing up.
@@ -102,7 +103,7 @@ def design_is_behind(history: History, initial: int | None) -> bool:
 
 
 def uniform_point(history: History, rng: np.random.Generator) -> Proposal:
-    """A point of the initial design."""
+    """Return a point of the initial design."""
     return Proposal(initial_design.uniform(history, rng), {"design": "uniform"}, in_design=True)
 
 
@@ -116,7 +117,7 @@ def fit(
     tune: bool = False,
     tag: str = "theta",
 ) -> FittedGP:
-    """theta_t by the named estimate, and the GP conditioned on what was really observed.
+    """Return theta_t by the named estimate, and the GP conditioned on the real observations.
 
     Every fit starts from the last one's end and from the model's start; the first also from a rougher model.
     """
@@ -140,7 +141,7 @@ def maximiser(
     kappa: float,
     solver: SolverName,
 ) -> tuple[Array, Tags]:
-    """x_t = argmax of the acquisition, averaged over the fit's members, and what is expected there."""
+    """Return x_t = argmax of the acquisition, averaged over the fit's members, and the prediction there."""
     if acquisition == "ucb":
         worth = fit.average(lambda gp: UpperConfidence(gp, kappa))
     else:
@@ -151,7 +152,7 @@ def maximiser(
 
 
 def explain_point(tags: Tags) -> str:
-    """The design, or what is expected where the acquisition led."""
+    """Explain a point of the design, or one of the acquisition by its prediction."""
     if "design" in tags:
         return "initial design (uniform)"
     name = {"ucb": "upper confidence bound", "ei": "expected improvement"}[tags["acquisition"]]
@@ -159,7 +160,7 @@ def explain_point(tags: Tags) -> str:
 
 
 def explain_turn(tags: Tags, purpose: str) -> str:
-    """The arm and how likely it was; `purpose` says what arm 1's random point is for."""
+    """Explain the arm and its probability; `purpose` is the purpose of arm 1's random point."""
     if "design" in tags:
         return explain_point(tags)
     if "owed" in tags:

@@ -1,9 +1,9 @@
-"""EXP3 over two arms, played in rounds that live in the trials' tags.
+"""Plays EXP3 over two arms, in rounds that the trials' tags record.
 
     w = (1, 1)        p_m = (1 - gamma) w_m / (w_1 + w_2) + gamma / 2        w_arm *= exp(gamma reward / (2 p_arm))
 
-gamma = min(1, sqrt(4 log 2 / ((e - 1) T))) for T / 2 rounds. p and gamma are those of the draw, whatever happened
-since: updates then commute, and the order in which rounds end does not matter.
+gamma = min(1, sqrt(4 log 2 / ((e - 1) T))) for T / 2 rounds. p and gamma are those at the time of
+the draw: updates then commute, and the order in which rounds end does not matter.
 
     round           of the trial, from 0            slot     1 or 2, its place in the round
     arm             1 or 2                          single   the round has no second trial, and earns nothing
@@ -22,8 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.methods.story import OverTrials, Scale, Series, Story
-from raybo.record.events import State, Tags
+from raybo.record.events import Tags
 from raybo.record.history import History
+from raybo.record.states import State
 from raybo.record.trial import Record, Trial
 from raybo.space import Array
 
@@ -31,18 +32,18 @@ ARMS = 2
 
 
 def learning_rate(rounds: float) -> float:
-    """gamma for so many rounds: min(1, sqrt(K log K / ((e - 1) rounds))), K = 2 arms."""
+    """Return gamma for so many rounds: min(1, sqrt(K log K / ((e - 1) rounds))), K = 2 arms."""
     return min(1.0, math.sqrt(ARMS * math.log(ARMS) / ((math.e - 1.0) * rounds)))
 
 
 def probabilities(log_weights: Array, gamma: float) -> Array:  # (2,) -> (2,)
-    """The law that the arm is drawn from; each entry is at least gamma / 2."""
+    """Return the probabilities of the arms, each at least gamma / 2."""
     weights = np.exp(log_weights - log_weights.max())
     return np.asarray((1.0 - gamma) * weights / weights.sum() + gamma / ARMS)
 
 
 def scaled(value: float, low: float, high: float) -> float:
-    """A value on the scale of the initial design, clipped to [0, 1]; by comparison alone where that has no width."""
+    """Scale a value by the initial design's range, clipped to [0, 1]; 0 or 1 if that range has no width."""
     if not high > low:
         return 1.0 if value > high else 0.5 if value == high else 0.0
     if not math.isfinite(high - low):
@@ -51,19 +52,19 @@ def scaled(value: float, low: float, high: float) -> float:
 
 
 def log_gain(gamma: float, p: float, reward: float) -> float:
-    """What a reward adds to the log of its arm's weight: at most 1, for p is at least gamma / 2."""
+    """Return the reward's addition to its arm's log weight: at most 1, since p is at least gamma / 2."""
     return gamma * reward / (ARMS * p)
 
 
 @dataclass(frozen=True)
 class Round:
-    """One or two trials that share an arm.
+    """Groups the one or two trials of an arm.
 
     Attributes:
         number: from 0. arm: 1 or 2.
-        p, gamma: what the arm was drawn with.
-        single: whether there is no second trial.
-        trials: those asked for, the first one first.
+        p, gamma: the probability and learning rate of the draw.
+        single: True if there is no second trial.
+        trials: those proposed, in order.
     """
 
     number: int
@@ -74,24 +75,24 @@ class Round:
     trials: tuple[Record, ...]
 
     @property
-    def owes_second(self) -> bool:
-        """Whether its second trial has not been asked for."""
+    def lacks_second(self) -> bool:
+        """True until its second trial is proposed."""
         return not self.single and len(self.trials) == 1
 
     @property
     def first_has_ended(self) -> bool:
-        """Whether its first trial has ended, however."""
+        """True once its first trial has ended in any state."""
         return self.trials[0].has_ended
 
     @property
     def has_ended(self) -> bool:
-        """Whether all that it has have ended."""
-        return not self.owes_second and all(trial.has_ended for trial in self.trials)
+        """True once all its trials have ended."""
+        return not self.lacks_second and all(trial.has_ended for trial in self.trials)
 
     def reward(self, low: float, high: float) -> float | None:
-        """The better of its values, scaled; 0 where none is finite; None where nothing can be learned.
+        """The better of its values, scaled; 0 if none is finite; None if all were lost or stopped.
 
-        A lost or stopped trial says nothing of its point, a failed one that the point is bad.
+        A lost or stopped trial is no evidence about its point; a failed one counts against it.
         """
         if self.single or not self.has_ended:
             return None
@@ -102,7 +103,7 @@ class Round:
 
 
 def rounds_of(history: History) -> list[Round]:
-    """The rounds so far, in the order of their opening."""
+    """Return the rounds so far, in the order of their opening."""
     found: dict[int, list[Record]] = {}
     for record in history.records:
         if "round" in record.tags:
@@ -121,7 +122,7 @@ def rounds_of(history: History) -> list[Round]:
 
 
 def log_weights(rounds: Sequence[Round], low: float, high: float) -> Array:  # (2,)
-    """Of both arms, after all rounds that have ended."""
+    """Return both arms' log weights after all rounds that have ended."""
     logs = np.zeros(ARMS)
     for each in rounds:
         reward = each.reward(low, high)
@@ -131,7 +132,7 @@ def log_weights(rounds: Sequence[Round], low: float, high: float) -> Array:  # (
 
 
 def design_range(history: History) -> tuple[float, float]:
-    """Lowest and highest value when the first round opened, or now where none has."""
+    """Return the lowest and highest value when the first round opened, or now if none has."""
     frozen = history.first_tag("range")
     if frozen is not None:
         return float(frozen[0]), float(frozen[1])
@@ -140,10 +141,10 @@ def design_range(history: History) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Turn:
-    """What the next trial is to be.
+    """Describes the next trial.
 
     Attributes:
-        is_random: whether it is a uniform point; else the acquisition chooses.
+        is_random: True for a uniform point; otherwise the acquisition chooses.
         tags: its place in the rounds.
     """
 
@@ -152,27 +153,27 @@ class Turn:
 
 
 def next_turn(history: History, rng: np.random.Generator, evaluations: int, always: int | None = None) -> Turn:
-    """The second trial of the oldest round that waits for it, or the first of a new round, of whichever arm is drawn.
+    """Return the second trial of the oldest round that waits for it, or the first of a new round.
 
-    A round's second trial knows its first one's result, and no worker waits for it: others open rounds meanwhile. At
-    the planned end the second trials still owed are given without it, outside of their rounds: each of them is the
-    acquisition's anyway, and nobody will read what those rounds would have earned.
+    A round's second trial depends on its first one's result; no worker waits for that: others open rounds meanwhile.
+    At the planned end the missing second trials are proposed without that result, outside of their rounds: each of
+    them is the acquisition's anyway, and the rewards of those rounds would never be used.
 
     Args:
         history: with the initial design behind it, and a finite value.
         rng: the arm is drawn from it.
         evaluations: T, planned after the design.
-        always: the arm, where it is not drawn.
+        always: the arm, if it is fixed instead of drawn.
     """
     rounds = rounds_of(history)
     for each in rounds:
-        if each.owes_second and each.first_has_ended:
+        if each.lacks_second and each.first_has_ended:
             return Turn(False, {"round": each.number, "slot": 2, "arm": each.arm, "p": each.p})
     left = math.inf  # no plan, or more trials than planned: there is always another
     if history.planned is not None and len(history) < history.planned:
         left = history.planned - len(history)
-    owed = sum(each.owes_second for each in rounds)
-    if left <= owed:
+    missing = sum(each.lacks_second for each in rounds)
+    if left <= missing:
         return Turn(False, {"owed": True})
     low, high = design_range(history)
     gamma = learning_rate(evaluations / 2)
@@ -185,7 +186,7 @@ def next_turn(history: History, rng: np.random.Generator, evaluations: int, alwa
     else:
         arm = always
         tags |= {"arm": arm, "p": 1.0, "gamma": gamma}
-    if left == owed + 1:
+    if left == missing + 1:
         tags["single"] = True
     if not rounds:
         tags["range"] = [low, high]
@@ -193,7 +194,7 @@ def next_turn(history: History, rng: np.random.Generator, evaluations: int, alwa
 
 
 def bandit_story(trials: Sequence[Trial]) -> Story | None:
-    """How likely each arm was, and which one was drawn; None where none was."""
+    """Return a story of the arms' probabilities and draws; None if no arm was drawn."""
     drawn = [trial for trial in trials if "log_weights" in trial.tags and "gamma" in trial.tags]
     if not drawn:
         return None

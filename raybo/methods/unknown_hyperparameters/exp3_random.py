@@ -1,7 +1,7 @@
 """exp3-random: uhe's bandit without uhe's fit, one half of its ablation.
 
 Ha et al., section 6 (Random+EXP3): Algorithm 1 with the most likely hyperparameters of the observations.
-In parallel, and where trials fail, as in `uhe`.
+Parallel trials and failed ones as in `uhe`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Exp3Random(unknown.AcquisitionOptions):
     """
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The initial design; then Algorithm 1 with the standard loss."""
+        """Return a point of the initial design, then Algorithm 1's with the usual likelihood."""
         if not unknown.design_is_behind(history, self.initial):
             return unknown.uniform_point(history, rng)  # D0
         turn = next_turn(history, rng, unknown.evaluations_after_design(history, self.initial))
@@ -40,9 +40,9 @@ class Exp3Random(unknown.AcquisitionOptions):
         return Proposal(x, {**turn.tags, **tags})
 
     def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
-        """How the arms were drawn."""
+        """Return a story of the arms' probabilities and draws."""
         return bandit_story(trials)
 
     def explain(self, tags: Tags) -> str:
-        """The arm, its probability, and what is expected of the point."""
+        """Explain the arm, its probability and the point's prediction."""
         return unknown.explain_turn(tags, "to see more than where the model leads")

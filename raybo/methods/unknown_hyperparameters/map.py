@@ -1,7 +1,7 @@
 """map: the GP's most likely hyperparameters, and upper confidence bounds; what most people run.
 
 The baseline of Ha et al., section 6: every point by the acquisition, hyperparameters by the highest posterior on the
-observations. Which acquisition is not said; the bound is that of its rivals.
+observations. The paper names no acquisition; the bound is that of its rivals.
 Pending trials are believed at their posterior mean; failed ones count as the worst value seen.
 """
 
@@ -25,7 +25,7 @@ class Map(unknown.AcquisitionOptions):
     """
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The initial design; then the maximiser of the bound."""
+        """Return a point of the initial design, then the maximiser of the bound."""
         if unknown.is_in_design(history, self.initial):
             return unknown.uniform_point(history, rng)
         fit = unknown.fit(history, rng, "map", self.prior)
@@ -33,5 +33,5 @@ class Map(unknown.AcquisitionOptions):
         return Proposal(x, tags)
 
     def explain(self, tags: Tags) -> str:
-        """The design, or what is expected of the point."""
+        """Explain a point of the design, or the acquisition's by its prediction."""
         return unknown.explain_point(tags)

@@ -2,7 +2,7 @@
 
 The baseline of Ha et al., section 6 and appendix C: at each step 200 draws of burn-in and 10 samples. Leapfrog steps
 (20 of 0.05) and thinning (every tenth) are those of pyMACE, on which that paper's code stands. Ours: a chain starts at
-the most likely hyperparameters, and walls reflect it where the others' fits have their bounds; without them it drifts
+the most likely hyperparameters, and it is reflected at the bounds of the others' fits; without them it drifts
 to length-scale 0, where the model is white noise.
 In parallel the samples are kept until another trial ends; pending trials are believed at their posterior mean; failed
 ones count as the worst value seen. At most 300 observations enter the sampling.
@@ -31,7 +31,7 @@ class Mcmc(unknown.AcquisitionOptions):
     tune: bool = option(False, "adapt the leapfrog step during the burn-in (ours)")
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The initial design; then the maximiser of the mean bound."""
+        """Return a point of the initial design, then the maximiser of the mean bound."""
         if unknown.is_in_design(history, self.initial):
             return unknown.uniform_point(history, rng)
         fit = unknown.fit(history, rng, "mcmc", self.prior, tune=self.tune)
@@ -39,5 +39,5 @@ class Mcmc(unknown.AcquisitionOptions):
         return Proposal(x, tags)
 
     def explain(self, tags: Tags) -> str:
-        """The design, or what is expected of the point."""
+        """Explain a point of the design, or the acquisition's by its prediction."""
         return unknown.explain_point(tags)

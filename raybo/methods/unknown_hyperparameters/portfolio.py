@@ -5,7 +5,7 @@ hyperparameters, and as the reward the posterior mean at the point after the fit
 initial design; gamma is that of T rounds.
 In parallel a trial's reward is taken by the first proposal after its end, and stands in that proposal's tags; p is the
 draw's. A failed trial earns 0, a lost or stopped one nothing. Pending points enter the standard deviation only.
-T is the planned trials without the design, 100 where none are planned.
+T is the planned trials without the design, 100 if none are planned.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from raybo.methods.unknown_hyperparameters.exp3 import (
     probabilities,
     scaled,
 )
-from raybo.record.events import State, Tags
+from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
+from raybo.record.states import State
 from raybo.record.trial import Trial
 from raybo.space import Array
 
@@ -43,7 +44,7 @@ class Portfolio(unknown.AcquisitionOptions):
     """
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The initial design; then the arm that is drawn."""
+        """Return a point of the initial design, then the drawn arm's."""
         if not unknown.design_is_behind(history, self.initial):
             return unknown.uniform_point(history, rng)  # D0
         fit = unknown.fit(history, rng, "map", self.prior)
@@ -63,11 +64,11 @@ class Portfolio(unknown.AcquisitionOptions):
         return Proposal(x, {**tags, **more})
 
     def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
-        """How the arms were drawn."""
+        """Return a story of the arms' probabilities and draws."""
         return bandit_story(trials)
 
     def explain(self, tags: Tags) -> str:
-        """The arm, its probability, and what is expected of the point."""
+        """Explain the arm, its probability and the point's prediction."""
         if "design" in tags:
             return unknown.explain_point(tags)
         why = unknown.explain_point(tags) if "acquisition" in tags else "a random point, as one of two ways to choose"
@@ -75,7 +76,7 @@ class Portfolio(unknown.AcquisitionOptions):
 
 
 def new_rewards(history: History, fit: FittedGP, low: float, high: float) -> dict[int, float]:
-    """By trial, the rewards of those drawn by the bandit that have ended and are in no tag yet."""
+    """Return by trial the rewards of the bandit's ended trials that no tag holds yet."""
     known = {number for record in history.records for number, _ in record.tags.get("earned", [])}
     rewards = {}
     for number, record in enumerate(history.records):
@@ -90,7 +91,7 @@ def new_rewards(history: History, fit: FittedGP, low: float, high: float) -> dic
 
 
 def portfolio_log_weights(history: History, earned: dict[int, float]) -> Array:  # (2,)
-    """Of both arms, after all rewards in tags and the new ones."""
+    """Return both arms' log weights after all rewards in tags and the new ones."""
     logs = np.zeros(ARMS)
     past = [tuple(each) for record in history.records for each in record.tags.get("earned", [])]
     for number, reward in [*past, *earned.items()]:

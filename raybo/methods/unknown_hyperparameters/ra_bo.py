@@ -1,7 +1,7 @@
 """ra-bo: uhe's fit without uhe's bandit, the other half of its ablation.
 
 Ha et al., section 6 (RA-BO): a random point and the acquisition's in turn, the random one first, with the
-hyperparameters fitted to pseudo-data. In parallel, and where trials fail, as in `uhe`, with every round of arm 1.
+hyperparameters fitted to pseudo-data. Parallel trials and failed ones as in `uhe`, with every round of arm 1.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class RaBo(unknown.AcquisitionOptions):
     """
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The initial design; then a random point at the odd t and the acquisition's at the even t."""
+        """Return a point of the initial design, then a random point at odd t and the acquisition's at even t."""
         if not unknown.design_is_behind(history, self.initial):
             return unknown.uniform_point(history, rng)  # D0
         T = unknown.evaluations_after_design(history, self.initial)
@@ -38,5 +38,5 @@ class RaBo(unknown.AcquisitionOptions):
         return Proposal(x, {**turn.tags, **tags})
 
     def explain(self, tags: Tags) -> str:
-        """A random point, or what is expected of the other."""
+        """Explain a random point, or the acquisition's by its prediction."""
         return unknown.explain_turn(tags, "every other time, to keep the kernel estimate honest")

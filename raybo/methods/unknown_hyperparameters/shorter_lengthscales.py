@@ -1,9 +1,8 @@
-"""Shorter length-scales than the fitted ones: what a-gp-ucb and wang-defreitas share.
+"""Divides fitted length-scales, for a-gp-ucb and wang-defreitas.
 
     l = l_MAP / h        h on a grid of powers of 1.1, at most 1,000
 
-Which h a method wants is read off a random set of points, the same for every h; what is proposed is searched for in
-earnest.
+A method chooses h by one random set of points, common to every h; the proposal itself comes from a full search.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ LARGEST = 1_000.0
 
 
 def divided(fit: FittedGP, h: float, history: History) -> FittedGP:
-    """The same surrogate under length-scales divided by h; what is kept for the next fit stays as fitted."""
+    """Return the surrogate with length-scales divided by h; the next fit starts from the undivided ones."""
     if h == 1.0:
         return fit
     theta = fit.gp.theta.copy()
@@ -37,43 +36,43 @@ def divided(fit: FittedGP, h: float, history: History) -> FittedGP:
 
 
 def with_hyperparameters(gp: GP, theta: Array, history: History) -> GP:  # (p,)
-    """Conditioned on the same trials under another theta; pending ones at their new posterior mean."""
+    """Return a GP of the same trials with another theta, pending ones at their new posterior mean."""
     return observed_by(gp, theta, history).believing(history.X_pending)
 
 
 def observed_by(gp: GP, theta: Array, history: History) -> GP:  # (p,)
-    """Conditioned, under any theta, on what the GP knows but the pending trials, which stand last in it."""
+    """Return a GP with any theta of this GP's trials except the pending ones, which are its last."""
     ended = gp.observations.first(gp.n - len(history.X_pending))
     return GP.of(ended, gp.model, theta)
 
 
 def candidates(fit: FittedGP, history: History, rng: np.random.Generator) -> Array:  # (m, d)
-    """Points that can be run: 1,500 uniform, and 200 around the best."""
+    """Return points that can be run: 1,500 uniform ones, and 200 around the best."""
     return history.cube.snap(raw_candidates(history.cube, rng, 1_500, fit.best[None, :], 200))
 
 
 def std_at_top(fit: FittedGP, kappa: float, points: Array) -> float:  # (m, d)
-    """The standard deviation where the upper confidence bound is highest, of these points."""
+    """Return the standard deviation at the point of the highest upper confidence bound."""
     top = int(np.argmax(UpperConfidence(fit.gp, kappa).value(points)))
     return float(np.sqrt(fit.gp.posterior(points[[top]])[1][0]))
 
 
-SHOWN = 8  # axes, of which a story tells
+SHOWN = 8  # a story shows at most so many axes
 
 
 def lengthscale_story(trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
-    """The length-scales that proposals were made with and, in the tag `upper`, their bounds; None where none was."""
-    told = [t for t in trials if is_point(t.tags.get("lengthscale", t.tags.get("upper")), len(names))]
-    if not told:
+    """Return a story of the proposals' length-scales and of their bounds, the tag `upper`; None without either."""
+    tagged = [t for t in trials if is_point(t.tags.get("lengthscale", t.tags.get("upper")), len(names))]
+    if not tagged:
         return None
-    numbers = tuple(trial.number for trial in told)
-    has_bounds = all("upper" in trial.tags for trial in told)
+    numbers = tuple(trial.number for trial in tagged)
+    has_bounds = all("upper" in trial.tags for trial in tagged)
     series = []
     for i, name in enumerate(names[:SHOWN]):
-        used = [t.tags["lengthscale"][i] if "lengthscale" in t.tags else math.exp(t.tags["theta"][i]) for t in told]
+        used = [t.tags["lengthscale"][i] if "lengthscale" in t.tags else math.exp(t.tags["theta"][i]) for t in tagged]
         series.append(Series(numbers, tuple(used), name, group=i))
         if has_bounds:
-            series.append(Series(numbers, tuple(t.tags["upper"][i] for t in told), name, "limit", group=i))
+            series.append(Series(numbers, tuple(t.tags["upper"][i] for t in tagged), name, "limit", group=i))
     bounds = ", dashed lines the upper bounds that are cut when the model was too sure" if has_bounds else ""
     more = "" if len(names) <= SHOWN else f" The first {SHOWN} parameters are shown."
     caption = (

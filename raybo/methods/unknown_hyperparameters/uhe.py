@@ -6,11 +6,11 @@ hyperparameters maximise the posterior on pseudo-data (eq. (2)), which the obser
 predictions use the observations.
 In parallel a round's second point waits for the first one's result while other workers open further rounds; p is the
 draw's, so the order of results does not matter; pending points enter the standard deviation only, and random ones
-ignore them; a fit is kept until another trial ends. With one worker this is the paper's algorithm. It learns the less
-the more workers there are: rounds should outnumber them by far (fewer workers than an eighth of the trials).
+ignore them; a fit is kept until another trial ends. With one worker this is the paper's algorithm. With more
+workers it learns less: rounds should outnumber them by far (fewer workers than an eighth of the trials).
 Departures: a failed trial counts as the worst value seen; a round of failed trials earns 0, of lost ones nothing. At
 most 500 pseudo-data, and from 200 observations on the fit is kept until they have grown by a hundredth. T is the
-planned trials without the design, 100 where none are planned. Beyond the plan the rounds go on.
+planned trials without the design, 100 if none are planned. Beyond the plan the rounds continue.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Uhe(unknown.AcquisitionOptions):
     )
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The initial design; then Algorithm 1."""
+        """Return a point of the initial design, then Algorithm 1's."""
         if not unknown.design_is_behind(history, self.initial):
             return unknown.uniform_point(history, rng)  # D0
         T = unknown.evaluations_after_design(history, self.initial)
@@ -55,9 +55,9 @@ class Uhe(unknown.AcquisitionOptions):
         return Proposal(x, {**turn.tags, **tags})
 
     def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
-        """How the arms were drawn."""
+        """Return a story of the arms' probabilities and draws."""
         return bandit_story(trials)
 
     def explain(self, tags: Tags) -> str:
-        """The arm, its probability, and what is expected of the point."""
+        """Explain the arm, its probability and the point's prediction."""
         return unknown.explain_turn(tags, "to keep the kernel estimate honest")

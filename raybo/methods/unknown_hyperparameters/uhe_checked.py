@@ -1,9 +1,9 @@
-"""uhe-checked: the usual fit while it says something of the cube, and uhe's where it does not.
+"""uhe-checked: the usual fit while it explains enough of the variance over the cube, otherwise uhe's.
 
 raybo's own. What `uhe` gains over `map` on rough functions comes from its fit: there the most likely length-scales
 shrink until every observation stands alone, and the search is blind. What it loses on smooth ones are its random points
-and the noise that pseudo-data add. So the fit is checked: the share of the prior variance that the observations take
-away, on average over the cube, is what the model knows. Below a half the hyperparameters are those of pseudo-data.
+and the noise that pseudo-data add. So the fit is checked by the share of the prior variance that the observations
+explain, on average over the cube. Below a half the hyperparameters are those of pseudo-data.
 No point is random after the design, for that is not where the gain came from; so `uhe`'s guarantee does not hold. With
 `rounds=dosed` and `rounds=divided` some are, as in `uhe`: by the plan of the experiment uhe-variants (eight functions,
 seeds 800 to 839) both lost, as they end above map on Rosenbrock, and this form on none.
@@ -45,9 +45,9 @@ from raybo.record.trial import Trial
 from raybo.space import Array
 from raybo.surrogate import GP
 
-CHECKED = 500  # uniform points, over which the variance is averaged
+CHECKED = 500  # the variance is averaged over so many uniform points
 HONEST = "theta_uhe"  # the tag of the fit to pseudo-data
-LAST = 4  # of the evaluations after the design the last one in so many has no random point, where they are dosed
+LAST = 4  # the last fourth of the evaluations after the design has no random point
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class UheChecked(unknown.AcquisitionOptions):
     )
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The initial design; then the maximiser of the bound under the fit that passes the check, or a round's."""
+        """Return a point of the design, then the maximiser of the bound by the checked fit, or a round's point."""
         if self.rounds == "none":
             if unknown.is_in_design(history, self.initial):
                 return unknown.uniform_point(history, rng)
@@ -89,7 +89,7 @@ class UheChecked(unknown.AcquisitionOptions):
         return Proposal(x, {**tags, **more})
 
     def _checked(self, history: History, rng: np.random.Generator) -> tuple[FittedGP, Tags]:
-        """The most likely hyperparameters' fit where it explains enough, else that of pseudo-data."""
+        """Return the fit of the most likely hyperparameters if it explains enough, otherwise that of pseudo-data."""
         fit = unknown.fit(history, rng, "map", self.prior)
         tags: Tags = {**fit.tags, "known": known_share(fit.gp, history.cube.snap(history.cube.uniform(rng, CHECKED)))}
         if tags["known"] < self.trusted:
@@ -97,15 +97,15 @@ class UheChecked(unknown.AcquisitionOptions):
         return fit, tags
 
     def fitted_hyperparameters(self, tags: Tags) -> Array | None:  # (s, p)
-        """Those of the fit that a proposal was made with."""
+        """Return the hyperparameters of the fit that a proposal was made with."""
         return super().fitted_hyperparameters({**tags, "theta": tags[HONEST]} if HONEST in tags else tags)
 
     def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
-        """How the arms were drawn, where there are rounds."""
+        """Return a story of the arms, if there are rounds."""
         return bandit_story(trials)
 
     def explain(self, tags: Tags) -> str:
-        """The arm, where there are rounds; what is expected of the point, and by which fit."""
+        """Explain the arm, if there are rounds, and the point's prediction and fit."""
         if "design" in tags:
             return unknown.explain_point(tags)
         in_rounds = self.rounds != "none"
@@ -117,10 +117,10 @@ class UheChecked(unknown.AcquisitionOptions):
 
 
 def _ends(history: History, T: int) -> bool:
-    """Whether the next trial is among the last quarter of the planned ones after the design, or beyond them."""
+    """Return True for the last quarter of the planned trials after the design, and beyond the plan."""
     return history.planned is not None and len(history) >= history.planned - T // LAST
 
 
 def known_share(gp: GP, X: Array) -> float:  # (m, d)
-    """The share of the prior variance of f that the observations have taken away, on average over the rows of X."""
+    """Return the share of f's prior variance that the observations explain, on average over the rows of X."""
     return 1.0 - float(gp.posterior(X)[1].mean()) / gp.outputscale

@@ -5,7 +5,7 @@
 
 After five such steps every length-scale's bound above p max(theta_U) falls to that. Length-scales are the most likely
 ones within the bounds. Printed: nu in [c1 xi, c2 xi]; by the paper's Theorem 1 it is nu^2 (`nu_rule="theorem"`). Chosen
-here, where the paper is silent: delta, nu = 1 before it is bounded, the initial design.
+here, since the paper gives none: delta, nu = 1 before it is bounded, the initial design.
 In parallel E counts trials as they end (those that ended between two proposals in the order of asking), by the variance
 at their proposal given the pending points too; trials of an earlier epoch, proposed before the last cut, do not count,
 and failed ones leave E. I and t are of what has ended; failed trials enter with the worst value seen.
@@ -31,12 +31,12 @@ from raybo.record.history import History, Proposal
 from raybo.space import Array
 from raybo.surrogate import GP
 
-PATIENCE = 5  # E at which the bounds are cut
+PATIENCE = 5  # the bounds are cut once E is so many steps
 
 
 @dataclass(frozen=True)
 class Cutting:
-    """The options of Algorithm 1."""
+    """Holds the options of Algorithm 1."""
 
     t_sigma: float
     p: float
@@ -47,7 +47,7 @@ class Cutting:
     nu_rule: Literal["algorithm", "theorem"]
 
     def propose(self, within: WithinBounds, history: History, rng: np.random.Generator) -> Proposal:
-        """The maximiser of EI_nu under length-scales within the bounds as they stand."""
+        """Return the maximiser of EI_nu with length-scales within the current bounds."""
         bounds = current_bounds(history, within.lower, within.upper, self.p)  # theta_U, E
         within = replace(within, upper=bounds.upper)
         fit = clipped(within.fit(history, rng, "map"), within, history)  # theta_t
@@ -63,7 +63,7 @@ class Cutting:
 
 
 def explain(tags: Tags) -> str:
-    """What is expected of the point, and what keeps the search from being too sure."""
+    """Explain the point by its prediction, and by the bounds and E."""
     cuts = "not cut yet" if tags["epoch"] == 0 else f"cut {tags['epoch']} times"
     sure = ", and this one" if tags["low"] else ""
     largest = f"length-scales at most {max(tags['upper']):.3g}, {cuts}"
@@ -72,7 +72,7 @@ def explain(tags: Tags) -> str:
 
 
 def clipped(fit: FittedGP, within: WithinBounds, history: History) -> FittedGP:
-    """The fit with its length-scales within the bounds: one that was kept may be above a bound since cut."""
+    """Clip a fit's length-scales to the bounds, which may have been cut since the fit."""
     ends = within.model.bounds(history.d)
     theta = np.clip(fit.gp.theta, ends[:, 0], ends[:, 1])
     if np.array_equal(theta, fit.gp.theta):
@@ -86,13 +86,13 @@ def clipped(fit: FittedGP, within: WithinBounds, history: History) -> FittedGP:
 
 @dataclass(frozen=True)
 class Bounds:
-    """theta_U and what decides on it.
+    """Holds theta_U and the counts by which it is cut.
 
     Attributes:
         upper: (d,).
         E: trials in a row, of this epoch, that were too sure; below PATIENCE.
         epoch: how often `upper` has been cut.
-        counted: the trials that were taken in since the last proposal.
+        counted: the trials counted since the last proposal.
     """
 
     upper: Array
@@ -101,7 +101,7 @@ class Bounds:
     counted: tuple[int, ...] = ()
 
     def after(self, number: int, low: bool, epoch: int, lower: Array, p: float) -> Bounds:
-        """After a trial that was proposed in that epoch has ended."""
+        """Return the bounds after the end of a trial proposed in that epoch."""
         counted = (*self.counted, number)
         if epoch < self.epoch:
             return replace(self, counted=counted)
@@ -111,12 +111,12 @@ class Bounds:
         return Bounds(cut(self.upper, lower, p), 0, self.epoch + 1, counted)
 
     def tags(self) -> Tags:
-        """As they are stored with the proposal."""
+        """Return the tags that the proposal stores."""
         return {"upper": self.upper.tolist(), "E": self.E, "epoch": self.epoch, "counted": list(self.counted)}
 
 
 def current_bounds(history: History, lower: Array, upper: Array, p: float) -> Bounds:
-    """Those of the last proposal, brought up to date with the trials that have ended since."""
+    """Return the bounds of the last proposal, updated with the trials that have ended since."""
     last = next((record.tags for record in reversed(history.records) if "E" in record.tags), None)
     bounds = Bounds(upper) if last is None else Bounds(np.array(last["upper"]), last["E"], last["epoch"])
     known = {number for record in history.records for number in record.tags.get("counted", [])}
@@ -127,7 +127,7 @@ def current_bounds(history: History, lower: Array, upper: Array, p: float) -> Bo
 
 
 def cut(upper: Array, lower: Array, p: float) -> Array:  # (d,), (d,) -> (d,)
-    """theta_U with what is above p times its largest entry brought down to that, but not below theta_L."""
+    """Return theta_U with entries above p times its largest cut to that, but not below theta_L."""
     return np.asarray(np.maximum(np.minimum(p * upper.max(), upper), lower))
 
 
@@ -135,13 +135,13 @@ def cut(upper: Array, lower: Array, p: float) -> Array:  # (d,), (d,) -> (d,)
 
 
 def regret_scale(information_gain: float, t: int, delta: float) -> float:
-    """xi(t), eq. (9), of the information gain of t - 1 inputs."""
+    """Return xi(t), eq. (9), by the information gain of t - 1 inputs."""
     log_term = math.log(t**2 * math.pi**2 / (3.0 * delta))
     return information_gain + math.sqrt((math.log(2.0) + log_term) * information_gain) + log_term
 
 
 def bounded(nu: float, xi: float, c1: float, c2: float, rule: Literal["algorithm", "theorem"]) -> float:
-    """nu within [c1 xi, c2 xi], or within the roots of these, as the theorem has it."""
+    """Clip nu to [c1 xi, c2 xi], or to the roots of these by the theorem."""
     low, high = c1 * xi, c2 * xi
     if rule == "theorem":
         low, high = math.sqrt(low), math.sqrt(high)
@@ -149,8 +149,8 @@ def bounded(nu: float, xi: float, c1: float, c2: float, rule: Literal["algorithm
 
 
 def likely_scale(gp: GP) -> float:
-    """sqrt(y' A^-1 y / n) of the single values: the most likely nu, if it multiplied the noise's deviation too."""
+    """Return sqrt(y' A^-1 y / n) of the single values: the most likely nu if it also scaled the noise."""
     o, v = gp.observations, gp.noise_variance
     repeats = o.scatter.sum() / v if o.added is None else (o.scatter / o.noise_of_values(v)).sum()
-    fit = float(gp.y @ gp.alpha) + float(repeats)  # repeats are kept as their means
+    fit = float(gp.y @ gp.alpha) + float(repeats)  # the GP holds the mean of repeats
     return math.sqrt(max(0.0, fit) / float(o.counts.sum()))

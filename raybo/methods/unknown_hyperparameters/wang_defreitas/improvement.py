@@ -1,10 +1,10 @@
-"""Expected improvement over the posterior mean's maximum, of a model whose length-scales lie within bounds.
+"""Maximises the expected improvement over the posterior mean's maximum, with length-scales within bounds.
 
     theta_L, theta_U   least and largest length-scales
     mu_plus            the posterior mean's maximum over the cube; u = (mean - mu_plus) / std
     EI_nu              nu std tau(u / nu), eq. (8)
 
-The kernel has variance 1 and the noise is known. Chosen here, where the paper is silent: theta_L, theta_U, the noise.
+The kernel has variance 1 and the noise is known. Ours, since the paper gives none: theta_L, theta_U, the noise.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from raybo.surrogate import GP, Hyperparameter, KernelName, Model, Standardised
 
 @dataclass(frozen=True, eq=False)
 class WithinBounds:
-    """What is assumed of f, and how the improvement is maximised.
+    """Holds the model of f and the solver of the improvement.
 
     Attributes:
         lower, upper: (d,), theta_L and theta_U.
@@ -43,7 +43,7 @@ class WithinBounds:
 
     @property
     def model(self) -> Model:
-        """Length-scales within the bounds, all else fixed."""
+        """Return the model: length-scales within the bounds, all else fixed."""
         return Model(
             kernel=self.kernel,
             lengthscale=Hyperparameter(
@@ -56,7 +56,7 @@ class WithinBounds:
         )
 
     def fit(self, history: History, rng: np.random.Generator, estimate: Literal["map", "slice"]) -> FittedGP:
-        """Length-scales within the bounds: the most likely ones, or samples."""
+        """Fit the length-scales within the bounds: the most likely ones, or samples."""
         outputs = Standardised.of(history.y) if self.standardise else Standardised(0.0, 1.0)
         starts = [self.model.start(history.d), self.model.bounds(history.d)[:, 1]]
         return fitted(history, self.model, rng, outputs=outputs, estimate=estimate, starts=starts)
@@ -65,22 +65,22 @@ class WithinBounds:
 def most_promising(
     fit: FittedGP, nu: float, history: History, rng: np.random.Generator, solver: SolverName
 ) -> tuple[Array, float]:  # (d,)
-    """argmax EI_nu, averaged over the members, and mu_plus, on average too."""
+    """Return argmax EI_nu and mu_plus, both averaged over the members."""
     tops = [highest_mean(gp, history, rng, solver) for gp in fit.members]
     each = [LogExpectedImprovement(gp, top.value, nu) for gp, top in zip(fit.members, tops, strict=True)]
     improvement = each[0] if len(each) == 1 else LogAverage(each)
-    near = np.vstack([fit.best, *(top.x for top in tops)])  # EI is highest where the mean is, unless it is known there
+    near = np.vstack([fit.best, *(top.x for top in tops)])  # EI mostly peaks with the mean
     found = solve_apart(solver, improvement, history, rng, size=1_500, near=near)
     return found.x, float(np.mean([top.value for top in tops]))
 
 
 def highest_mean(gp: GP, history: History, rng: np.random.Generator, solver: SolverName) -> Solution:
-    """The posterior mean's maximum over the cube: where it is, and mu_plus."""
+    """Return the maximiser of the posterior mean over the cube, and mu_plus."""
     order = np.argsort(-gp.posterior(history.X)[0], kind="stable")[:10]
     known, mean = history.X[order], UpperConfidence(gp, 0.0)
     return solve(solver, mean, history.cube, rng, near=known)
 
 
 def explain_improvement(tags: Tags) -> str:
-    """What is expected of the point, in the values as the model sees them."""
+    """Explain the point by its prediction, in the model's standardised values."""
     return f"expected improvement: expects {tags['mean']:+.2f}, uncertain by {tags['std']:.2f}"

@@ -1,4 +1,4 @@
-"""What Ha et al., arXiv:2306.06844, section 6, compare with as Wang and de Freitas' method.
+"""The method of Wang and de Freitas as Ha et al., arXiv:2306.06844, section 6, compare with it.
 
 Upper confidence bounds with the most likely hyperparameters, their length-scales divided by the smallest factor for
 which the next point's standard deviation is at least 0.1.
@@ -19,7 +19,7 @@ from raybo.solvers import SolverName
 
 @dataclass(frozen=True)
 class LeastStd:
-    """The options of this variant."""
+    """Holds the options of this variant."""
 
     kappa: float
     least_std: float
@@ -27,7 +27,7 @@ class LeastStd:
     solver: SolverName
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The maximiser of the bound under the first length-scales, fitted or shorter, that make it uncertain."""
+        """Return the maximiser of the bound by the longest length-scales that leave it uncertain."""
         fit = unknown.fit(history, rng, "map", self.prior)
         points = candidates(fit, history, rng)
         factor = 1.0
@@ -44,5 +44,5 @@ class LeastStd:
 
 
 def explain(tags: Tags) -> str:
-    """What is expected of the point, and how far the length-scales have shrunk."""
+    """Explain the point by its prediction and the division of the length-scales."""
     return f"{unknown.explain_point(tags)}; length-scales divided by {tags['factor']:.2f}"

@@ -1,4 +1,4 @@
-"""The options of wang-defreitas, and which of the three algorithms they name."""
+"""Defines the options of wang-defreitas, one of which selects among three algorithms."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class WangDeFreitas(unknown.UnknownOptions):
         self.within(max(np.size(self.lower), np.size(self.upper)))
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The initial design; then what the variant proposes."""
+        """Return a point of the initial design, then the variant's proposal."""
         if unknown.is_in_design(history, self.initial):
             return unknown.uniform_point(history, rng)
         if self.variant == "kappa":
@@ -73,7 +73,7 @@ class WangDeFreitas(unknown.UnknownOptions):
         return cutting.propose(within, history, rng)
 
     def within(self, d: int) -> WithinBounds:
-        """The model, with theta_L and the first theta_U; MethodError where they are not d ranges."""
+        """Return the model with theta_L and the first theta_U; raise MethodError unless these are d ranges."""
         lower, upper = self._lengthscales("lower", d), self._lengthscales("upper", d)
         if not (lower <= upper).all():
             raise MethodError(f"0 < lower <= upper must hold, got lower={self.lower}, upper={self.upper}")
@@ -86,11 +86,11 @@ class WangDeFreitas(unknown.UnknownOptions):
         return np.broadcast_to(given, (d,)).copy()
 
     def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
-        """The length-scales, and the bounds where these are cut."""
+        """Return a story of the length-scales, and of the bounds if they are cut."""
         return lengthscale_story(trials, names)
 
     def explain(self, tags: Tags) -> str:
-        """The design; or what is expected, and what keeps the search from being too sure."""
+        """Explain a point of the design, or the variant's point."""
         if "design" in tags:
             return unknown.explain_point(tags)
         if "factor" in tags:

@@ -1,6 +1,4 @@
-"""The rival of Wang and de Freitas' example: the same improvement, averaged over length-scales by slice sampling within
-[theta_L, theta_U], which stay.
-"""
+"""The rival of Wang and de Freitas' example: the improvement averaged over length-scales in [theta_L, theta_U]."""
 
 from __future__ import annotations
 
@@ -16,12 +14,12 @@ from raybo.record.history import History, Proposal
 
 
 def propose(within: WithinBounds, history: History, rng: np.random.Generator) -> Proposal:
-    """The maximiser of the averaged improvement."""
+    """Return the maximiser of the averaged improvement."""
     fit = within.fit(history, rng, "slice")
     x, mu_plus = most_promising(fit, 1.0, history, rng, within.solver)
     return Proposal(x, {"mu_plus": mu_plus, **fit.prediction(x), **fit.tags})
 
 
 def explain(tags: Tags) -> str:
-    """What is expected of the point."""
+    """Explain the point by its prediction."""
     return f"{explain_improvement(tags)}; length-scales sampled"
