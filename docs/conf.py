@@ -20,7 +20,7 @@ smartquotes = False  # two hyphens begin an option
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_click", "sphinx_copybutton"]
 root_doc = "index"
-exclude_patterns = ["README.md", "evidence/**", "reproduction/*/reasons.md"]
+exclude_patterns = ["README.md", "reproduction/*/reasons.md"]
 
 myst_heading_anchors = 3
 myst_fence_as_directive = ["mermaid"]

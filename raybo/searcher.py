@@ -499,7 +499,7 @@ class Searcher:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number, stream)))
 
     def _read(self, context: Mapping[str, Any] | None, number: int) -> ContextFields:
-        """Return what an event of this trial holds of a context; nothing where none is given."""
+        """Return the fields of this trial's event for a context; none if no context is given."""
         return {} if context is None else told_context(self.context, context, f"trial {number}")
 
     def _step(self, number: int, step: int | None) -> int:

@@ -1,7 +1,7 @@
 """The arguments of `raybo.tune`: their meaning, types, ranges, and how the command line spells and explains them.
 
-An argument that says how to run a study is a field of `RunOptions`, from which the command line makes its option. One
-that says what is studied is a field of `raybo.record.description.Description`.
+An argument about the run of a study is a field of `RunOptions`, from which the command line makes its option. One
+about its subject is a field of `raybo.record.description.Description`.
 """
 
 from __future__ import annotations

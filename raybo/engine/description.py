@@ -1,4 +1,4 @@
-"""What is studied: from what the user says and, if the user says nothing, from the journal."""
+"""Completes a study's description: the user's arguments count, and the journal fills in the rest."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def searcher_for(
 ) -> Searcher:
     """Return the searcher of a study, which knows none of its events; its `description` is the study's.
 
-    What the user says counts; where the user says nothing, what the journal says.
+    The user's arguments count; if one is missing, the journal's value.
 
     Args:
         rule: the scheduler and its options.
     """
     scheduler, given = rule
-    rule_name = None if scheduler is None else schedulers.name_of(scheduler)  # an unknown one is the first thing to say
+    rule_name = None if scheduler is None else schedulers.name_of(scheduler)  # an unknown one is reported first
     if earlier is not None and rule_name in (None, earlier.scheduler) and not isinstance(scheduler, Scheduler):
         scheduler = rule_name = earlier.scheduler
         given = given or earlier.scheduler_options

@@ -130,7 +130,7 @@ def attach(name: str, address: str, watch: Callable[[Status], object] | None = N
         address: "auto" or HOST:PORT of the cluster that it runs on.
         watch: called with a `Status` several times a second.
     Raises:
-        RayboError: no such study runs there, and the message says where its journal is if it has ended; or what ended
+        RayboError: no such study runs there; the message names its journal if it has ended; or what ended
             it early.
     """
     with ray_for_study(address, None) as ray:

@@ -1,4 +1,4 @@
-"""What the driver passes to a study's actor at the start."""
+"""Defines the plan that the driver passes to a study's actor at the start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a study is run: one field for each such argument of `raybo.tune`, from which the command line makes an option.
+"""The options of a study's run: a field for each such argument of `raybo.tune`, which the command line also offers.
 
 The command line imports this for its help, so that all that is slow to import is imported inside functions.
 """
@@ -9,9 +9,10 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from raybo.common.errors import RayError
+from raybo.common.errors import JournalError, RayError
 from raybo.common.messages import shown
 
 if TYPE_CHECKING:
@@ -45,11 +46,13 @@ def _flag(value: Any, name: str) -> bool:
     return truth(value, name)
 
 
-def _workers(value: Any, name: str) -> int | Literal["max"]:
-    return "max" if isinstance(value, str) and value == "max" else _whole(value, name)
+def _workers(workers: Any, name: str) -> int | Literal["max"]:
+    return "max" if isinstance(workers, str) and workers == "max" else _whole(workers, name)
 
 
 def _place(value: Any, name: str) -> str:
+    if not isinstance(value, (str, PurePath)):
+        raise JournalError(f"{name} must be a path or a URI, got {shown(value)}")
     return str(value)
 
 
@@ -85,7 +88,7 @@ def argument(default: Any, check: Callable[[Any, str], Any], help: str = "", met
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """How a study is run, which a command that continues it may change; `tune_arguments` says what each field means.
+    """The options of a study's run, which a continuing command may change; `tune_arguments` documents each field.
 
     Raises:
         MethodError, RayError: a value is wrong; names the argument.

@@ -1,4 +1,4 @@
-"""The status of a running study, which its actor tells and displays show."""
+"""The status of a running study, which its actor sends and displays show."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class Objective:
 
     @property
     def steps(self) -> int | None:
-        """How many steps a whole run has under the current settings; None if this is not declared.
+        """The number of steps of a whole run under the current settings; None if none is declared.
 
         Raises:
             ObjectiveError: it cannot be computed, or is not a whole number from 1.

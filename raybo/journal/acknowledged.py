@@ -20,7 +20,7 @@ LOOKS = 3  # at a file that is being written just now
 
 @dataclass(frozen=True)
 class Mark:
-    """How far a journal went.
+    """The end that a journal had reached.
 
     Attributes:
         number: of the last event; 0 before the first.
@@ -45,7 +45,7 @@ def mark_path(journal: Path) -> Path:
 
 
 def read_mark(journal: Path) -> Mark | None:
-    """Return what was acknowledged of a journal; None where no writer has left anything that can be read."""
+    """Return a journal's acknowledged end; None if no writer has left a readable mark."""
     for _ in range(LOOKS):
         try:
             text = mark_path(journal).read_text(encoding="ascii")

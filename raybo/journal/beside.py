@@ -1,4 +1,4 @@
-"""What lies beside a journal: the directories of its trials, notes, requests."""
+"""Paths beside a journal: the directories of its trials, its notes, its requests."""
 
 from __future__ import annotations
 

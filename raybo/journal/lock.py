@@ -37,7 +37,7 @@ _held: set[tuple[int, int]] = set()  # devices and inodes of the journals that t
 
 @dataclass(frozen=True)
 class Lock:
-    """What a writer holds.
+    """The lock that a writer holds.
 
     Attributes:
         path: the file beside the journal.
@@ -161,7 +161,7 @@ def _require_lock_file(path: Path, beside: Path, file: TextIO) -> None:
 
 
 def _holder(file: TextIO) -> dict[str, Any]:
-    """Return what the lock file says of its holder; empty while that is being written, or where it is no lock."""
+    """Return the lock file's text about its holder; empty while it is being written, or if it is no lock."""
     try:
         file.seek(0)
         found = json.loads(file.read(10_000))

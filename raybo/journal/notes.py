@@ -1,4 +1,4 @@
-"""What a user notes of a study, beside its journal: a line of JSON for each note, which is only ever added to."""
+"""A user's notes on a study, in an append-only file beside its journal: a line of JSON for each."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ URL = re.compile(r"[a-z][a-z0-9+]+:/")  # as other libraries name a storage, sql
 
 @dataclass(frozen=True)
 class Held:
-    """What a journal holds.
+    """The content of a journal.
 
     Attributes:
         description: what is studied.
@@ -91,7 +91,7 @@ def read_from(path: Path, number: int) -> tuple[str, list[tuple[Any, ...]]]:
 def _tables(
     connection: sqlite3.Connection, schema: int, number: int
 ) -> tuple[list[tuple[Any, Any]], list[tuple[Any, ...]]]:
-    """Return what is in both tables at one moment, of the events those from a number on."""
+    """Return both tables' content at one moment, with the events from a number on."""
     checksum, closed_at = ("checksum", "closed_at") if schema > 1 else ("NULL", "NULL")
     connection.execute("BEGIN")
     rows = connection.execute(
@@ -170,7 +170,7 @@ class Rows:
 
 
 def as_path(given: Path | str, what: str = "a journal") -> Path:
-    """Return what a user gives as a path, as one; JournalError where it is none."""
+    """Return a user's argument as a path; JournalError if it is none."""
     try:
         path = Path(given)
     except TypeError:

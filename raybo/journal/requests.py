@@ -1,4 +1,4 @@
-"""What a user asks of a study that another process runs: files in a directory beside its journal.
+"""A user's requests to a study that another process runs: files in a directory beside its journal.
 
     {"ask": "stop"}                        end it, as Ctrl-C does
     {"ask": "enqueue", "values": [...]}    run this configuration next; a row as `Space.pack` makes it

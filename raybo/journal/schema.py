@@ -1,4 +1,4 @@
-"""What makes an SQLite file a journal: its tables, its marks, and its errors as one line about it."""
+"""The schema of a journal: its SQLite tables, its marks, and SQLite's errors as one line about it."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Tail:
 
     @property
     def description(self) -> Description:
-        """Return what is studied, once it has been read."""
+        """The study's description, once it has been read."""
         assert self._held is not None, "read comes first"
         return self._held.description
 
@@ -49,7 +49,7 @@ class Tail:
         return held.events
 
     def _news(self, held: Held) -> list[Event] | None:
-        """Return what follows the events that were read; None where something else is there now."""
+        """Return the events after those already read; None if the file now holds something else."""
         before = held.rows.checksum
         text, rows = read_from(self.path, max(1, self._number))  # the last known one too, to know it again
         if beginning(text) != held.beginning:

@@ -226,7 +226,7 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _identities(path: Path) -> list[tuple[int, int] | None]:
-    """Return which files the journal and its log are; None for one that is not there."""
+    """Return the identities of the journal's file and its log; None for one that does not exist."""
     found: list[tuple[int, int] | None] = []
     real = os.path.realpath(path)
     for name in (real, f"{real}-wal"):

@@ -1,4 +1,4 @@
-"""What only grows: the first n items of a list that others may append to, so that keeping it as it was is free."""
+"""An append-only sequence: the first n items of a list that may grow, so that a snapshot costs nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an event holds of a context, as its fields."""
+"""The fields of an event that hold a context."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ContextFields(TypedDict, total=False):
 
 
 def context_data(context: Space, reading: Reading) -> ContextFields:
-    """Return what an event holds of a reported context: its values, and what is to be said of it."""
+    """Return the fields of an event for a reported context: its values, and a note about it."""
     data: ContextFields = {}
     if reading.values is not None:
         row = context.pack(reading.values)
@@ -33,7 +33,7 @@ def context_data(context: Space, reading: Reading) -> ContextFields:
 
 
 def told_context(declared: Space | None, context: Mapping[str, Any], who: str) -> ContextFields:
-    """Return what an event holds of a context that a user tells.
+    """Return the fields of an event for a context that a user gives.
 
     Raises:
         TrialError: none is declared, or this one is missing a value or rejected; begun with `who`.

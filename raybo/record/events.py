@@ -1,4 +1,4 @@
-"""What can happen in a study: the events of its journal, a class for each kind.
+"""Events of a study, as its journal holds them: a class for each kind.
 
     kind       class             says                                                   its trial is then
     planned    Planned           how many trials the study means to run
@@ -58,7 +58,7 @@ EventData: TypeAlias = dict[str, Any]  # the content of an event as JSON, by the
 
 
 class Kind(str, Enum):
-    """What an event says. A name, once stored, is never changed."""
+    """The kind of an event. A name, once stored, is never changed."""
 
     PLANNED = "planned"
     ASKED = "asked"
@@ -146,7 +146,7 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class Planned(Event):
-    """How many trials the study means to run, and where their files are."""
+    """The study plans a number of trials, and names the place of their files."""
 
     kind = Kind.PLANNED
     needed = ("trials",)
@@ -210,7 +210,7 @@ class Asked(TrialEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class AttemptEvent(TrialEvent):
-    """What became of an attempt: of one that ended, or of the one that begins."""
+    """An attempt at a trial ends or begins."""
 
     reason: str | None = field(default=None, metadata=TEXT)  # why there is no value, or why the trial starts again
     rule: str | None = field(default=None, metadata=TEXT)  # name of the scheduler that decided
@@ -228,7 +228,7 @@ class AttemptEvent(TrialEvent):
 
     @property
     def details(self) -> dict[str, Any]:
-        """Return what it holds of a trial's end beside the attributes of a `Trial`: other metrics, host, traceback."""
+        """The fields that a `Trial` has no attribute for: other metrics, host, traceback."""
         return {key: value for key, value in self.data.items() if key not in _ATTRIBUTES}
 
 
@@ -270,7 +270,7 @@ class Resumed(AttemptEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class Reported(TrialEvent):
-    """What a step of a trial came to."""
+    """A trial reports the result of one step."""
 
     kind = Kind.REPORTED
     needed = ("step", "value")

@@ -119,9 +119,13 @@ class Constraint:
         """The bound as `read` takes it, exactly."""
         return f"{'<=' if self.is_upper else '>='} {self.bound!r}{self._when}"
 
-    def margin(self, value: Value) -> Value:
-        """Return how far a number, or each of many, is on the allowed side of the bound; negative if it breaks it."""
-        return self.bound - value if self.is_upper else value - self.bound
+    def margin(self, value: float) -> float:
+        """Return the distance of a number from the bound; negative if it breaks it, NaN if it is NaN.
+
+        At most the largest float, which the difference of two large ones may exceed.
+        """
+        margin = self.bound - value if self.is_upper else value - self.bound
+        return max(min(margin, LARGEST), -LARGEST)  # in this order NaN stays
 
     def value_of(self, margin: Value) -> Value:
         """The number that has this margin."""
@@ -153,7 +157,7 @@ def is_broken(margin: float) -> bool:
 
 
 def are_kept(margins: Array) -> NDArray[np.bool_]:  # (n, c) -> (n,)
-    """Return which rows of margins break no constraint."""
+    """Return True for each row of margins that breaks no constraint."""
     return np.asarray((margins >= 0.0).all(axis=1), dtype=np.bool_)
 
 
@@ -198,7 +202,7 @@ class Goals:
 
     @property
     def k(self) -> int:
-        """Return how many metrics there are."""
+        """The number of metrics."""
         return len(self.names)
 
     @property
@@ -208,12 +212,12 @@ class Goals:
 
     @property
     def first(self) -> Goal:
-        """That of the first metric."""
+        """The goal of the first metric."""
         return Goal(self.modes[0])
 
     @property
     def each(self) -> tuple[Goal, ...]:
-        """One for each metric."""
+        """The goals of the metrics, in order."""
         return tuple(Goal(mode) for mode in self.modes)
 
     @property
@@ -240,23 +244,23 @@ class Goals:
         return {name: float(goal.value_of(v)) for name, goal, v in zip(self.names, self.each, y, strict=True)}
 
     def margins(self, values: Mapping[str, float]) -> Array:  # (c,)
-        """Return how far each constrained number is on the allowed side; none is negative if all constraints hold."""
+        """Return the distance of each constrained number from its bound; negative if it breaks it."""
         margins = [constraint.margin(values[constraint.name]) for constraint in self.constraints]
-        return np.clip(np.array(margins, dtype=np.float64), -LARGEST, LARGEST)
+        return np.array(margins, dtype=np.float64)
 
     def known(self, reported: Mapping[str, object]) -> Array:  # (k + c,)
         """The metrics of a report as methods see them, and then the margins; NaN of what it does not tell."""
         told = {name: float(value) for name, value in reported.items() if is_number(value)}
         metrics = [goal.maximised(told.get(name, np.nan)) for name, goal in zip(self.names, self.each, strict=True)]
         margins = [constraint.margin(told.get(constraint.name, np.nan)) for constraint in self.constraints]
-        return np.array([*metrics, *np.clip(margins, -LARGEST, LARGEST)], dtype=np.float64)
+        return np.array([*metrics, *margins], dtype=np.float64)
 
     def known_margins(self, reported: Mapping[str, object]) -> Array | None:  # (c,)
         """The margins of a report, NaN of what it does not tell or need not keep yet; None where that is all."""
         found = np.full(len(self.constraints), np.nan)
         for j, constraint in enumerate(self.constraints):
             if constraint.at_every_step and is_number(value := reported.get(constraint.name)):
-                found[j] = np.clip(constraint.margin(float(value)), -LARGEST, LARGEST)
+                found[j] = constraint.margin(float(value))
         return None if np.isnan(found).all() else found
 
     def broken_by(self, reported: Mapping[str, object]) -> str:

@@ -31,7 +31,7 @@ from raybo.record.events import (
     Told,
 )
 from raybo.record.goals import LARGEST, Goals, are_kept
-from raybo.record.records import Records
+from raybo.record.record_table import RecordTable
 from raybo.record.states import FAILURES, OPEN, State
 from raybo.record.trial import Record, Trial
 from raybo.space import Array, Cube
@@ -91,7 +91,7 @@ class History:
         self.planned: int | None = None
         self.last_event = 0
         self.predicted_open = 0
-        self.records: Records[Record] = Records(cube.d)
+        self.records: RecordTable[Record] = RecordTable(cube.d)
 
     def copy(self) -> History:
         """A history that later events of this one do not change."""
@@ -199,7 +199,7 @@ class History:
         )
 
     def _judged_value(self, number: int, event: Reported) -> float:
-        """Return what a report says of the metric that schedulers look at, maximised; TrialError if it says nothing."""
+        """Return a report's value of the metric that schedulers look at, maximised; TrialError if it has none."""
         name = self.judged_metric
         value = event.value if name is None else (event.metrics or {}).get(name)
         if not is_number(value):
@@ -242,12 +242,12 @@ class History:
         return self.of_number(self.judged) if self.judged else self
 
     def __len__(self) -> int:
-        """Return how many trials have been asked for, which is the next trial's number."""
+        """Return the number of trials asked for, which is the next trial's number."""
         return len(self.records)
 
     @property
     def ended(self) -> int:
-        """Return how many trials have ended, however."""
+        """The number of trials that have ended, in whatever state."""
         return len(self.records) - self.count(*OPEN) - self.predicted_open
 
     @property
@@ -277,17 +277,17 @@ class History:
 
     @property
     def margins(self) -> Array:  # (n, c)
-        """Return how far each constrained number of the finished trials is on the allowed side; negative if not."""
+        """Distances of the finished trials' constrained numbers from their bounds; negative if they break them."""
         return self._rows(lambda record: record.margins, len(self.goals.constraints))
 
     @property
     def feasible(self) -> NDArray[np.bool_]:  # (n,)
-        """Return which of the finished trials keep all constraints."""
+        """True for each finished trial that keeps all constraints."""
         return are_kept(self.margins)
 
     @property
     def violation(self) -> Array:  # (n,)
-        """Return how far the finished trials are from keeping all constraints: the worst, in standard deviations."""
+        """By how much each finished trial breaks its worst constraint, in standard deviations; 0 if it breaks none."""
         margins = self.margins
         return np.asarray(np.maximum(-margins / _spread(margins), 0.0).max(axis=1))
 
@@ -307,7 +307,7 @@ class History:
     def plain(self, records: Iterable[Record]) -> History:
         """A copy of one metric without constraints, with these records in place of its own."""
         other = self.copy()
-        other.goals, other.judged, other.records = ONE, 0, Records(self.d, records)
+        other.goals, other.judged, other.records = ONE, 0, RecordTable(self.d, records)
         return other
 
     def _rows(self, of: Callable[[Record], Array | None], width: int) -> Array:  # (n, width)
@@ -360,7 +360,7 @@ class History:
         return self.records.points(*states)
 
     def count(self, *states: State) -> int:
-        """Return how many trials are in any of the given states."""
+        """Return the number of trials in any of the given states."""
         return self.records.count(*states)
 
     def last_tag(self, name: str, default: Any = None) -> Any:
@@ -374,7 +374,7 @@ class History:
         return default if found is None else self.records[found[0]].tags[name]
 
     def count_tag(self, name: str) -> int:
-        """Return how many trials carry a tag of that name."""
+        """Return the number of trials with a tag of that name."""
         found = self.records.with_tag(name)
         return 0 if found is None else found[2]
 
@@ -401,7 +401,7 @@ def _asked(event: Asked) -> Record:
 
 
 def _run(before: Record, after: Record, step: int, y: float) -> Sequence[tuple[int, float]]:
-    """Return what the last attempt has reported, with another step; the trial's own list, as long as none was repeated.
+    """Return the reports of the last attempt with another step; the trial's own list until a step is repeated.
 
     Args:
         before, after: the record without and with this step.

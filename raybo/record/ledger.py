@@ -1,7 +1,13 @@
-"""What has come of a study so far: events in; trials, the methods' history, the best and the counts out.
+"""The fold of a study's events into trials, the methods' history, the best trial and the front.
 
-Whoever has events folds them here: a searcher what it proposes and is told, a study what its journal holds, the engine
-what it has committed. So all of them know the same.
+Everything that has events folds them here: a searcher those it makes, a study those of its journal, the engine those it
+has committed.
+
+    Ledger       a whole study, folded: it owns the trials and the history
+    History      the same trials as methods see them: in the unit cube, maximised, as arrays
+    RecordTable  a history's list of records, with columns of their points, states and values
+    Record       one trial in a history: immutable, replaced at each of its events
+    Trial        the user's view of a record, in the user's units
 """
 
 from __future__ import annotations
@@ -67,7 +73,7 @@ class Ledger:
 
     @property
     def planned(self) -> int | None:
-        """Return how many trials the study means to run; None if unknown."""
+        """The planned number of trials; None if unknown."""
         return self.history.planned
 
     @property
@@ -96,7 +102,7 @@ class Ledger:
         return event
 
     def count(self, *states: State) -> int:
-        """Return how many trials are in any of the given states."""
+        """Return the number of trials in any of the given states."""
         return self.history.count(*states)
 
     @property
@@ -198,7 +204,7 @@ class Ledger:
 
     @property
     def nearest(self) -> str:
-        """That no trial keeps all constraints, and which comes nearest, each measured in its own spread.
+        """Say that no trial is feasible, and which is closest, with each constraint in units of its own spread.
 
         There must be a finished one.
         """

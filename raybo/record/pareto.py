@@ -24,7 +24,7 @@ BLOCK = 2**22  # comparisons at a time
 
 
 def non_dominated(Y: Array) -> NDArray[np.bool_]:  # (n, k) -> (n,)
-    """Return which rows no other dominates; of equal ones all or none."""
+    """Return True for each row that no other dominates; equal rows are alike."""
     n, k = Y.shape
     kept = np.ones(n, dtype=bool)
     rows = max(1, BLOCK // max(1, n * k))

@@ -33,7 +33,7 @@ class Numbers(_Value, total=False):
 
 
 def told(value: Any, number: int, goals: Goals = ONE, whose: str = "") -> Numbers:
-    """Return what the event of a result holds; TrialError where a number that is needed is missing or not finite.
+    """Return the fields of a result's event; TrialError if a number that is needed is missing or not finite.
 
     Args:
         value: the result.
@@ -56,7 +56,7 @@ def told(value: Any, number: int, goals: Goals = ONE, whose: str = "") -> Number
 
 
 def reported(value: Any, number: int, goals: Goals = ONE, judged: str | None = None) -> Numbers:
-    """Return what the event of a report holds beside its step; TrialError where a number is missing or not finite.
+    """Return the fields of a report's event beside its step; TrialError if a number is missing or not finite.
 
     Args:
         judged: the metric that the scheduler looks at, where that is not the first.
@@ -77,7 +77,7 @@ def reported(value: Any, number: int, goals: Goals = ONE, judged: str | None = N
 
 
 def _numbers(value: Mapping[str, Any], number: int, goals: Goals, needed: Sequence[str], whose: str = "") -> Numbers:
-    """Return what an event holds of a dict that has what is needed."""
+    """Return the fields of an event from a dict that holds every needed number."""
     numbers = {name: finite(value[name], number, name, whose) for name in needed}
     first = goals.names[0]
     rest = {name: v for name, v in numbers.items() if name != first}
@@ -86,7 +86,7 @@ def _numbers(value: Mapping[str, Any], number: int, goals: Goals, needed: Sequen
 
 
 def finite(value: Any, number: int, name: str = "", whose: str = "") -> float:
-    """The value, whatever can be made a float, as one; TrialError, with its name, where it is no finite number."""
+    """Return a value as a float, from anything that converts; TrialError, with its name, if it is not finite."""
     needed = f" is needed for {name}," if name else " is needed,"
     who = whose or f"trial {number}"
     converted = number_in(value)
@@ -100,7 +100,7 @@ def finite(value: Any, number: int, name: str = "", whose: str = "") -> float:
 
 
 def extras(result: Mapping[Any, Any], metric: str) -> dict[str, Any]:
-    """Return what is kept of a result beside its metric, as plain JSON: at most 50 items, in their order.
+    """Return a result's items beside its metric, as plain JSON: the first 50 that JSON can hold.
 
     Numbers, bools, None and text of up to 1,000 characters; lists, dicts and arrays of up to 10 kB. What is infinite or
     NaN becomes text; whatever else JSON cannot hold is left out.

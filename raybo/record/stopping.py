@@ -27,7 +27,7 @@ IN_A_ROW = 3  # proposals that promise too little
 
 @dataclass(frozen=True)
 class Limits:
-    """What ends a study before all its trials have been run; None for what does not.
+    """The limits that end a study before all its trials have been run; None for no limit.
 
     Raises:
         MethodError: a limit is not one; names it.

@@ -99,7 +99,7 @@ class Record:
 
 
 class Declared(NamedTuple):
-    """What a study declares, by which a trial's record is shown in the user's units."""
+    """A study's declarations, by which a trial's record is shown in the user's units."""
 
     space: Space
     context: Space | None
@@ -185,12 +185,12 @@ class Trial:
 
     @cached_property
     def tags(self) -> Tags:
-        """Return what the method noted about the proposal."""
+        """The method's notes on its proposal."""
         return dict(self._record.tags)
 
     @property
     def attempt(self) -> int:
-        """Return which one runs, or was the last."""
+        """The number of the attempt that runs, or ran last."""
         return self._record.attempt
 
     @property
@@ -200,23 +200,23 @@ class Trial:
 
     @property
     def seconds(self) -> float | None:
-        """Return how long it ran."""
+        """Seconds that it ran; None if unknown."""
         return self._record.seconds
 
     @property
     def suggest_seconds(self) -> float:
-        """Return how long the proposal took."""
+        """Seconds that its proposal took."""
         asked = self._record.asked
         return float(asked.suggest_seconds or 0.0) if asked is not None else 0.0
 
     @property
     def suggest_processor_seconds(self) -> float | None:
-        """Return how much processor time the proposal took."""
+        """Processor seconds that its proposal took; None if unknown."""
         return None if self._record.asked is None else self._record.asked.suggest_processor_seconds
 
     @cached_property
     def details(self) -> Mapping[str, Any]:
-        """Return what else is known about its end."""
+        """Further facts about its end, such as other metrics or a traceback."""
         record = self._record
         metrics = {} if record.last_metrics is None else {"metrics": record.last_metrics}
         return {**(metrics if record.outcome is None else record.outcome.details), **(self._estimate or {})}
@@ -228,7 +228,7 @@ class Trial:
 
     @property
     def reports(self) -> list[tuple[int, float]]:
-        """Return what it has reported, as pairs of a step and a value in the user's sign; the steps go up.
+        """Its reports, as pairs of a step and a value in the user's sign; the steps increase.
 
         Steps that were repeated by another attempt are as they were first reported.
         """

@@ -62,7 +62,7 @@ def make(
         MethodError: the name, an option or a value is wrong, no steps are declared, there is no such metric, or the
             grace period leaves nothing of a run to judge.
     """
-    load(scheduler)  # an unknown name is the first thing to say
+    load(scheduler)  # an unknown name is reported first
     name = label(scheduler)
     if steps is None:
         raise MethodError(

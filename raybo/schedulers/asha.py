@@ -1,11 +1,11 @@
-"""asha: at each rung only the best of the trials that have reached it go on, and nobody waits for slow ones.
+"""asha: at each rung only the best of the trials that have reached it continue, without waiting for slow ones.
 
 Li, Jamieson, Rostamizadeh, Gonina, Ben-tzur, Hardt, Recht, Talwalkar (2020), "A System for Massively Parallel
-Hyperparameter Tuning", MLSys, arXiv:1810.05934, algorithm 2, which is `variant=promote`. `variant=stop` is the same
-without waiting, for trials that keep no checkpoints: a trial that is not in the top at a rung ends.
-Ours: if a rung has fewer than eta trials, "stop" lets the best one go on, so that the first trial is never ended; a
-trial that would be the next to be promoted goes on at once. In a study that would end without a result, one of the
-waiting trials goes on, see `last_resort`.
+Hyperparameter Tuning", MLSys, arXiv:1810.05934, algorithm 2, which is `variant=promote`. `variant=stop` never
+pauses, for trials without checkpoints: a trial that is not in the top at a rung ends.
+Ours: if a rung has fewer than eta trials, "stop" lets the best one continue, so that the first trial is never ended; a
+trial that would be the next to be promoted continues at once. In a study that would end without a result, one of the
+waiting trials continues, see `last_resort`.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ class Asha(Scheduler):
     variant: Variant = option("stop", "what happens to the others: stop ends them, promote pauses them")
 
     def decides(self, history: History, trial: int, step: int) -> bool:
-        """At the rungs."""
+        """Return True at the rungs."""
         ladder = self._ladder(history)
         return rung_at(history, ladder, trial, step) is not None
 
     def decide(self, history: History, trial: int, step: int) -> Verdict:
-        """To go on in the top, else to end or to wait."""
+        """Return a verdict to continue in the top, otherwise to end or to wait."""
         ladder = self._ladder(history)
         return verdict(self._climbed(history), history, ladder, trial, step, self.variant)
 
     def next_promoted(self, history: History) -> int | None:
-        """Of those that wait, the best in the top of the highest rung."""
+        """Return the best paused trial in the top of the highest rung."""
         if self.variant == "stop":
             return None
         waits = partial(is_paused, history)
@@ -62,7 +62,7 @@ class Asha(Scheduler):
 
 
 def verdict(climbed: Climbed, history: History, ladder: Ladder, trial: int, step: int, variant: Variant) -> Verdict:
-    """What is said of a trial at a step of its ladder."""
+    """Return the verdict on a trial at a step of its ladder."""
     rung = rung_at(history, ladder, trial, step)
     if rung is None:
         return GO

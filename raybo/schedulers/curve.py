@@ -1,11 +1,11 @@
-"""curve: a model of configuration and step predicts where a trial will end, and trials that can hardly win are ended.
+"""curve: a model of configuration and step predicts a trial's last value, and trials that can hardly win are ended.
 
 Ours; the model is that of `raybo/methods/parts/learning_curves.py`, which cites its sources. At a thirteenth, a quarter
 and a half of the steps, a trial ends
 - the first time, if it is one of the first trials: a short look at several is worth more than the whole of one, as
   nothing is known yet;
 - if the probability that it ends better than the best one, finished or expected, is below `odds`.
-A configuration that got as far before, and was pruned, may go on: whoever proposed it again knew that.
+A configuration that got as far before, and was pruned, may continue: its second proposal took that into account.
 `auto` proposes pruned configurations again once they look best, so with `auto` what is ended too early is not lost.
 """
 
@@ -28,7 +28,7 @@ from raybo.record.states import State
 from raybo.schedulers.scheduler import Scheduler
 from raybo.schedulers.verdict import GO, Verdict, in_words
 
-LOOKS = (13, 4, 2)  # parts of a run after which it is looked at
+LOOKS = (13, 4, 2)  # a trial is judged after 1/13, 1/4 and 1/2 of its steps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,14 +47,14 @@ class Curve(Scheduler):
     first: int = option(
         10, "how many of the first trials end at the first judged step; at most a quarter of all", at_least=0
     )
-    is_slow: ClassVar[bool] = True  # a verdict takes longer than a study's loop should stand still
+    is_slow: ClassVar[bool] = True  # a verdict would block a study's loop for too long
 
     def decides(self, history: History, trial: int, step: int) -> bool:
-        """With the first report at or beyond each step at which trials are judged; not at the last step."""
+        """Return True for the first report at or beyond each step at which trials are judged; not at the last step."""
         return self._look(history, trial, step) is not None
 
     def decide(self, history: History, trial: int, step: int) -> Verdict:
-        """To go on, or to prune it."""
+        """Return a verdict to continue or to prune."""
         look, record = self._look(history, trial, step), history.records[trial]
         if look is None:
             return GO
@@ -94,7 +94,7 @@ class Curve(Scheduler):
         return Verdict("prune" if probability < self.odds else "go", why, numbers)
 
     def _looks(self, history: History) -> tuple[int, ...]:
-        """The steps at which trials are judged."""
+        """Return the steps at which trials are judged."""
         assert history.steps is not None
         steps = [max(1, round(history.steps / part)) for part in LOOKS]
         if self.grace is not None:
@@ -102,7 +102,7 @@ class Curve(Scheduler):
         return tuple(sorted({step for step in steps if step < history.steps}))
 
     def _look(self, history: History, trial: int, step: int) -> int | None:
-        """The one that a trial is at with a step that it has reported, or may report next; None where it is at none."""
+        """Return the step of judgement that a reported, or next, step falls on; None if it falls on none."""
         assert history.steps is not None
         if step >= history.steps:
             return None
@@ -113,14 +113,14 @@ class Curve(Scheduler):
 
 
 def _of_search(history: History) -> History:
-    """Of one metric, without the reports of trials that confirm a configuration: no other is compared with them."""
+    """Return the history of one metric, without the reports of trials that confirm a configuration."""
     if not any(confirms(record.tags) for record in history.records):
         return history
     return history.plain(replace(r, state=State.LOST) if confirms(r.tags) else r for r in history.records)
 
 
 def _added(history: History) -> int:
-    """How many of the planned trials are results from elsewhere."""
+    """Count the planned trials that are results from elsewhere."""
     if not history.count_tag("origin"):
         return 0
     return sum(origin_of(record.tags) is Origin.ADDED for record in history.records)

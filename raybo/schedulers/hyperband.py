@@ -1,9 +1,9 @@
 """hyperband: successive halving that starts with few steps for many trials, or with many for few, in turn.
 
-How early bad trials can be recognised is not known in advance, so brackets of `asha` differ in their first rung:
+It is not known in advance how early bad trials can be recognised, so brackets of `asha` differ in their first rung:
 grace * eta^b for b = 0, 1, ... Each gets as many trials as Li, Jamieson, DeSalvo, Rostamizadeh, Talwalkar (2018),
 "Hyperband: A Novel Bandit-Based Approach to Hyperparameter Optimization", JMLR 18, algorithm 1, starts it with:
-ceil((s_max + 1) / (s + 1) * eta^s) where s halvings follow. The brackets are asynchronous, as in Li et al. (2020), "A
+ceil((s_max + 1) / (s + 1) * eta^s) if s halvings follow. The brackets are asynchronous, as in Li et al. (2020), "A
 System for Massively Parallel Hyperparameter Tuning", section 3.2. Trials are only compared within their bracket.
 Ours: a trial's bracket is the one that is furthest behind its share, so that short studies see all of them.
 """
@@ -34,11 +34,11 @@ class Hyperband(Scheduler):
     variant: Variant = option("stop", "what happens to the others: stop ends them, promote pauses them")
 
     def decides(self, history: History, trial: int, step: int) -> bool:
-        """At the rungs of the trial's bracket."""
+        """Return True at the rungs of the trial's bracket."""
         return rung_at(history, self._ladder_of(history, trial), trial, step) is not None
 
     def decide(self, history: History, trial: int, step: int) -> Verdict:
-        """As `asha` within the trial's bracket."""
+        """Return `asha`'s verdict within the trial's bracket."""
         ladder = self._ladder_of(history, trial)
         said = verdict(self._climbed(history), history, ladder, trial, step, self.variant)
         if not said.numbers:
@@ -47,7 +47,7 @@ class Hyperband(Scheduler):
         return Verdict(said.action, f"bracket {bracket}, {said.why}", {"bracket": bracket, **said.numbers})
 
     def next_promoted(self, history: History) -> int | None:
-        """As `asha`, the bracket that began with the fewest steps first."""
+        """Return `asha`'s choice, from the bracket with the earliest first rung on."""
         if self.variant == "stop":
             return None
         climbed, waits = self._climbed(history), partial(is_paused, history)
@@ -70,7 +70,7 @@ class Hyperband(Scheduler):
 
 @lru_cache(maxsize=8)
 def brackets(grace: int, eta: int, steps: int) -> tuple[Ladder, ...]:
-    """A ladder for each number of halvings, most first; the last has no rung, its trials run in full."""
+    """Return a ladder for each number of halvings, most first; the last has no rung, its trials run in full."""
     ladders = [Ladder(grace, eta, steps)]
     while ladders[-1].rungs:
         ladders.append(Ladder(ladders[-1].grace * eta, eta, steps))
@@ -79,12 +79,12 @@ def brackets(grace: int, eta: int, steps: int) -> tuple[Ladder, ...]:
 
 @lru_cache(maxsize=8)
 def shares(count: int, eta: int) -> tuple[int, ...]:
-    """How many trials of each bracket there are in a round: n of algorithm 1, line 3."""
+    """Return the number of trials of each bracket in a round: n of algorithm 1, line 3."""
     return tuple(-(-count * eta**halvings // (halvings + 1)) for halvings in reversed(range(count)))
 
 
 def in_turn(sizes: Sequence[int], trial: int) -> int:
-    """The bracket of a trial: each in turn as often as its size in a round says, evenly spread over it."""
+    """Return a trial's bracket: in a round each gets its share of trials, evenly spread."""
     return _round(tuple(sizes))[trial % sum(sizes)]
 
 

@@ -35,7 +35,7 @@ class Median(Scheduler):
     startup: int = option(5, "trials that must have reported and finished before any is pruned", at_least=1)
 
     def decides(self, history: History, trial: int, step: int) -> bool:
-        """Beyond the grace, once enough trials have finished; not at the last step."""
+        """Return True beyond the grace period, once enough trials have finished; not at the last step."""
         return (
             step > self.grace
             and (history.steps is None or step < history.steps)
@@ -44,7 +44,7 @@ class Median(Scheduler):
         )
 
     def decide(self, history: History, trial: int, step: int) -> Verdict:
-        """To go on, or to prune it."""
+        """Return a verdict to continue or to prune."""
         if not self.decides(history, trial, step):
             return GO
         finished, averages = list(_finished(history)), _averages(history)
@@ -63,7 +63,7 @@ def _averages(history: History) -> Averages:
 
 
 def _finished(history: History) -> Iterator[int]:
-    """The trials that have reported and finished."""
+    """Return the trials that have reported and finished."""
     records = history.records
     return (number for number in _averages(history).averages if records[number].state is State.FINISHED)
 
@@ -78,7 +78,7 @@ class Averages:
     best: dict[int, float] = field(default_factory=dict)
 
     def take(self, trial: int, step: int, y: float) -> None:
-        """The report that follows."""
+        """Add the next report."""
         averages, steps = self.averages.setdefault(trial, []), self.steps.setdefault(trial, [])
         n = len(averages)
         averages.append((averages[-1] * n + y) / (n + 1) if n else y)
@@ -88,7 +88,7 @@ class Averages:
         self.best[trial] = max(y, self.best.get(trial, y))
 
     def until(self, trials: Sequence[int], step: int) -> list[float]:
-        """The means of what trials had reported by a step, of those that had reported something."""
+        """Return the running averages at a step, of the trials that had reported by then."""
         known, skipping = self.averages, self.skipping
         found = [a[step - 1] if step <= len(a) else a[-1] for n in trials if n not in skipping and (a := known.get(n))]
         counts = ((n, bisect_right(self.steps[n], step)) for n in trials if n in skipping) if skipping else ()

@@ -1,4 +1,4 @@
-"""A scheduler at work in a study: which verdicts it is asked for, and how a journal records them.
+"""Asks a study's scheduler for verdicts, and makes the journal's events of them.
 
 Trials that run a configuration once more, to confirm it, are never judged: a mean over those that were lucky enough to
 go on would confirm nothing. Nor are others judged by them (`folded`).
@@ -14,8 +14,8 @@ from raybo.record.history import History
 from raybo.record.origin import confirms
 from raybo.schedulers import GO, Scheduler, Verdict
 
-JOB = "job"  # the rule by which a trial was ended by itself, or by a constraint
-FORESEEN = 64  # steps that a trial is told of at a time
+JOB = "job"  # the rule's name in the journal if a trial ended itself, or a constraint ended it
+FORESEEN = 64  # a trial learns for so many steps at a time at which it must wait for a verdict
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,16 @@ class Rule:
         return self.scheduler.is_slow
 
     def can_judge(self, history: History, trial: int) -> bool:
-        """Whether a verdict can be given on what the trial has reported last."""
+        """Return True if a verdict can be given on the trial's last report."""
         record = history.records[trial]
         return not confirms(record.tags) and self.scheduler.decides(history, trial, record.step)
 
     def judge(self, history: History, trial: int) -> Verdict:
-        """Return the verdict on what the trial has reported last: to go on, if none can be given."""
+        """Return the verdict on the trial's last report: to continue, if none can be given."""
         return self.verdict(history, trial) if self.can_judge(history, trial) else GO
 
     def verdict(self, history: History, trial: int) -> Verdict:
-        """Return the verdict on what the trial has reported last. One can be given: `can_judge` has been asked."""
+        """Return the verdict on the trial's last report; `can_judge` must be true."""
         verdict = self.scheduler.decide(history, trial, history.records[trial].step)
         if not verdict.why or history.judged_metric is None:
             return verdict
@@ -69,7 +69,7 @@ class Rule:
         return next((at for at in steps if self.scheduler.decides(history, trial, at)), None)
 
     def promoted(self, history: History) -> int | None:
-        """The paused trial that a free worker goes on with; None where there is none."""
+        """Return the paused trial that a free worker resumes; None if there is none."""
         return self.scheduler.next_promoted(history)
 
 
@@ -80,17 +80,17 @@ def foreseen(history: History, trial: int) -> int:
 
 
 def broken_by(event: Reported, goals: Goals) -> Verdict:
-    """To end a trial whose report breaks a constraint that must hold at every step, whatever a scheduler says of it."""
+    """Return the verdict to end a trial whose report violates a constraint on every step; otherwise to continue."""
     broken = event.broken(goals)
     return Verdict("prune", broken) if broken else GO
 
 
 def event_of(verdict: Verdict, rule: str, trial: int, step: int, seen: int) -> Paused | Pruned:
-    """The event of a verdict that does not let a trial go on.
+    """Return the event of a verdict that ends or pauses a trial.
 
     Args:
         verdict: the verdict.
-        rule: whose it is, by name.
+        rule: the name of its rule.
         step: the one that it is about.
         seen: number of the last event that it was decided on.
     """

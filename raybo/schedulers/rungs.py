@@ -1,4 +1,4 @@
-"""Rungs: the steps at which trials are compared, and how the trials that reached them did.
+"""Rungs: the steps at which trials are compared, and the values of the trials that reached them.
 
 A trial reaches a rung with the first step that it reports there or beyond: jobs that report every tenth step skip some.
 """
@@ -21,7 +21,7 @@ class Ladder:
     """The rungs grace * eta^k below the last step; beyond the last there is nothing to decide.
 
     Attributes:
-        grace: the first rung. eta: one in `eta` of those at a rung goes on, and the next rung is `eta` times as far.
+        grace: the first rung. eta: one in `eta` of those at a rung continues, and the next rung is `eta` times as far.
         steps: of a whole run.
     """
 
@@ -51,12 +51,12 @@ class AtRung:
     ascending: list[float] = field(default_factory=list)
 
     def add(self, trial: int, y: float) -> None:
-        """One more trial."""
+        """Add a trial."""
         self.value[trial] = y
         insort(self.ascending, y)
 
     def rank(self, y: float) -> int:
-        """1 where none is better."""
+        """Return the rank of a value: 1 if none is better."""
         return 1 + len(self.ascending) - bisect_right(self.ascending, y)
 
     def top(self, count: int) -> list[int]:
@@ -65,7 +65,7 @@ class AtRung:
 
 
 class Climbed:
-    """Who has been at which rung of which ladder.
+    """The trials that have been at each rung of each ladder.
 
     Args:
         ladder_of: of each trial. Trials of different ladders are not compared.
@@ -79,7 +79,7 @@ class Climbed:
         self.highest: dict[int, int] = {}  # rung of each trial
 
     def take(self, trial: int, step: int, y: float) -> None:
-        """The report that follows."""
+        """Add the next report."""
         ladder = self._ladder_of(trial)
         rungs = self._rungs.setdefault(ladder, ladder.rungs)
         for rung in rungs_between(rungs, self._step.get(trial, 0), step):
@@ -93,12 +93,12 @@ class Climbed:
 
 
 def rungs_between(rungs: tuple[int, ...], before: int, step: int) -> tuple[int, ...]:
-    """The rungs beyond a step and not beyond another."""
+    """Return the rungs beyond a step and not beyond another."""
     return rungs[bisect_right(rungs, before) : bisect_right(rungs, step)]
 
 
 def rung_at(history: History, ladder: Ladder, trial: int, step: int) -> int | None:
-    """The rung that a trial is at with a step that it has reported, or may report next; None where it is at none."""
+    """Return the rung that a trial is at with a step that it has reported, or may report next; None if at none."""
     if step >= ladder.steps:
         return None
     reports = history.records[trial].reports
@@ -108,9 +108,9 @@ def rung_at(history: History, ladder: Ladder, trial: int, step: int) -> int | No
 
 
 def judged(climbed: Climbed, history: History, ladder: Ladder, trial: int, rung: int) -> tuple[bool, Verdict]:
-    """Whether a trial is in the top 1 / eta of those that have been at its rung, or the best of them.
+    """Return True if a trial is in the top 1 / eta of those that have been at its rung, or the best of them.
 
-    And a verdict with the figures, which is to go on: the caller's to change.
+    The second value is a verdict to continue, with the figures, for the caller to change.
     """
     there = climbed.at(ladder, rung)
     own, n = there.value[trial], len(there.value)
@@ -122,7 +122,7 @@ def judged(climbed: Climbed, history: History, ladder: Ladder, trial: int, rung:
 
 
 def promotable(climbed: Climbed, history: History, ladder: Ladder, waiting: Callable[[int], bool]) -> int | None:
-    """The trial that the next free worker goes on with; None where none has earned it.
+    """Return the trial that the next free worker resumes; None if none is promotable.
 
     The best of those that wait in the top 1 / eta of a rung, from the top rung down: Li et al. (2020), algorithm 2,
     get_job.
@@ -137,11 +137,11 @@ def promotable(climbed: Climbed, history: History, ladder: Ladder, waiting: Call
 
 
 def last_resort(history: History, waiting: Callable[[int], bool]) -> int | None:
-    """The trial that goes on where the study would else end without a result; None where it would not.
+    """Return the trial that is resumed if the study would otherwise end without a result; None if it would not.
 
-    Ours: once all planned trials have been asked for, and none has finished and no other runs, the best of those that
-    came furthest goes on to its end. Of trials that pause, else only one in eta^k would ever get there. What is known
-    from elsewhere is no result of the study's own.
+    Ours: once all planned trials are proposed, none has finished and no other runs, the best of those that came
+    furthest continues to its end. Otherwise only one in eta^k of the paused trials would ever finish. A known result
+    from elsewhere is not one of the study's own.
     """
     asked = len(history) - history.count(State.STOPPED)
     if history.planned is None or asked < history.planned or _has_result(history):
@@ -154,16 +154,16 @@ def last_resort(history: History, waiting: Callable[[int], bool]) -> int | None:
 
 
 def _has_result(history: History) -> bool:
-    """Whether a trial of the study's own has finished."""
+    """Return True if a trial of the study's own has finished."""
     numbers = history.records.numbers(State.FINISHED).tolist()
     return any(origin_of(history.records[number].tags) is not Origin.ADDED for number in numbers)
 
 
 def is_paused(history: History, trial: int) -> bool:
-    """Whether a trial waits."""
+    """Return True if a trial is paused."""
     return history.records[trial].state is State.PAUSED
 
 
 def climbed_by(history: History, rule: Hashable, ladder_of: Callable[[int], Ladder]) -> Climbed:
-    """Who has been where, by all reports of a history; the rule tells the ladders apart."""
+    """Return the trials at each rung, by all reports of a history; the rule identifies the ladders."""
     return folded(history, rule, Climbed, ladder_of)

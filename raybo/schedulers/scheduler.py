@@ -1,4 +1,4 @@
-"""What every scheduler is: when it can decide, what it decides, and which paused trial continues."""
+"""Defines the contract of schedulers: when one can decide, its verdict, and the paused trial that continues."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Scheduler(Options, ABC):
         """Return True if a verdict other than to continue can be given of the trial at that step, as things stand.
 
         The step may be one that it has yet to report. A trial waits for its verdict if this is True, so it must be
-        cheap: it is asked of many steps at a time. Of the last step of a run there is nothing to decide.
+        cheap: it is called for many steps at a time. At the last step of a run there is nothing to decide.
         """
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""What a scheduler says about a trial, and how it writes numbers."""
+"""Defines a scheduler's verdict on a trial, and formats its numbers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from raybo.record.history import History
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a scheduler says of a trial at a step.
+    """A scheduler's decision on a trial at a step.
 
     Attributes:
-        action: "go" on, "prune" it, or "pause" it until it is promoted.
-        why: in a few words, with the figures; empty where it goes on without a question.
-        numbers: what decided, plain JSON: rung, cutoff, rank, probability.
+        action: "go" (continue), "prune", or "pause" until it is promoted.
+        why: in a few words, with the figures; empty if nothing was decided.
+        numbers: the figures as plain JSON: rung, cutoff, rank, probability.
     """
 
     action: Literal["go", "prune", "pause"] = "go"
@@ -25,12 +25,12 @@ class Verdict:
 
     @property
     def prune(self) -> bool:
-        """Whether the trial is to end."""
+        """True if the trial is to end."""
         return self.action == "prune"
 
     @property
     def pause(self) -> bool:
-        """Whether it is to wait."""
+        """True if the trial is to wait."""
         return self.action == "pause"
 
 
@@ -38,11 +38,11 @@ GO = Verdict()
 
 
 def in_words(history: History, y: float) -> str:
-    """A maximised value as its user reads it."""
+    """Return a maximised value as text in the user's sign."""
     return f"{history.value_of(y):.6g}"
 
 
 def ordinal(number: int) -> str:
-    """1st, 2nd, 3rd, 4th, 11th, 21st."""
+    """Return 1st, 2nd, 3rd, 4th, 11th, 21st."""
     ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"

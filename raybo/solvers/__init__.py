@@ -62,8 +62,8 @@ def solve(
     """Maximise by the named solver.
 
     Args:
-        name: how.
-        function: what to maximise; the random grid and Nelder-Mead use its values only.
+        name: of the solver.
+        function: maximised; the random grid and Nelder-Mead use its values only.
         domain: the cube.
         rng: a stream for this search alone.
         preset: "standard", or "paper" for the settings of the published comparison of these solvers.

@@ -25,14 +25,16 @@ from numpy.typing import NDArray
 from raybo.solvers.domain import Array, Axes
 from raybo.solvers.solution import Search
 
-FIRST_STEP, LONGEST_STEP = 0.1, 0.5  # of the cube's side
-ENOUGH, WELL = 1e-4, 0.25  # of the gain that the gradient promises: to take a step (Armijo), and to take longer ones
-REACH = 0.25  # of the cube's side: how far a maximum is thought to lie when a climb's prospects are judged
+FIRST_STEP = 0.1  # trust radius at the start, in sides of the cube
+LONGEST_STEP = 0.5  # largest trust radius, in sides of the cube
+ENOUGH = 1e-4  # a step is taken if it gains this share of the predicted gain (Armijo)
+WELL = 0.25  # longer steps are tried after one that gains this share of the predicted gain
+REACH = 0.25  # assumed distance to a maximum, in sides of the cube, by which a climb's prospects are judged
 SMALLEST_RADIUS = 1e-8
 
 
 class Climbs(NamedTuple):
-    """Where the climbs ended: points (k, d), values (k,), and which of them (k,) stopped at a maximum."""
+    """The ends of climbs: points (k, d), values (k,), and a mask (k,) of those that stopped at a maximum."""
 
     X: Array
     values: Array
@@ -140,7 +142,7 @@ def _learn(
     """Return the BFGS update with steps S and changes Y of the gradient of -f, if finite and curved upwards."""
     SY = (S * Y).sum(axis=1)
     learns = sound & (SY > 1e-300)
-    if untaught.any():  # the first curvature met sets the scale of the whole model (Nocedal & Wright, eq. 6.20)
+    if untaught.any():  # the first curvature sets the scale of the whole model (Nocedal & Wright, eq. 6.20)
         first = untaught & learns
         size = (Y * Y).sum(axis=1) / np.where(first, SY, 1.0)
         B = np.where(first[:, None, None], np.eye(S.shape[1]) * size[:, None, None], B)

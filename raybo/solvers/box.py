@@ -13,7 +13,7 @@ import numpy as np
 from raybo.solvers.domain import Array, Axes, Domain
 from raybo.solvers.solution import Differentiable
 
-REDRAWN = 16  # times that points of a box are drawn again which cannot be run
+REDRAWN = 16  # a box's points that cannot be run are redrawn so many times
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Box:
 
     @property
     def categorical(self) -> tuple[bool, ...]:
-        """Per axis, whether only equality of coordinates has meaning."""
+        """A mask of the axes on which only equality of coordinates has meaning."""
         return self.domain.categorical
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a solver needs to know about the unit cube: which coordinates of each axis can really be run.
+"""Describes the unit cube to solvers: the coordinates of each axis that can really be run.
 
 An axis is continuous (`levels` None), ordered and discrete, or categorical (discrete, and only equality has meaning).
 An axis with very many values may also be given as continuous; `snap` still moves points along it.
@@ -33,7 +33,7 @@ class Domain(Protocol):
 
     @property
     def categorical(self) -> tuple[bool, ...]:
-        """Per axis, whether only equality of coordinates has meaning."""
+        """A mask of the axes on which only equality of coordinates has meaning."""
         ...
 
     def snap(self, X: Array) -> Array:

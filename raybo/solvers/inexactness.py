@@ -1,4 +1,4 @@
-"""How inexact a solver's answer was, measured against a much more thorough search.
+"""Measures how inexact a solver's answer is, against a much more thorough search.
 
     gap     highest value found by the reference - value at x, never negative; independent of any shift
     shift   C >= 0 with value + C >= 0 everywhere: a ratio needs it, and depends on it
@@ -29,11 +29,11 @@ TIGHT = {"ftol": 1e-13, "gtol": 1e-9, "maxiter": 1000}
 
 @dataclass(frozen=True)
 class Inexactness:
-    """What was measured at one step.
+    """The measurements of one step.
 
     Attributes:
         value, highest, lowest: of the function: at the point, and over the reference search.
-        fixed_shift: a shift that is the same at every step (the largest |standardised y|, say), for `eta_fixed`.
+        fixed_shift: a shift common to all steps, such as the largest |standardised y|, for `eta_fixed`.
         solver_evaluations, solver_seconds: what the measured solver spent.
         seconds: what the reference search took.
     """
@@ -48,7 +48,7 @@ class Inexactness:
 
     @property
     def gap(self) -> float:
-        """How far below the highest value the point lies; infinite if it has no value and another point has."""
+        """The point's distance below the highest value; infinite if it has no value and another point has."""
         return self.highest - self.value if self.value < self.highest else 0.0
 
     @property

@@ -15,7 +15,7 @@ from raybo.solvers.ruled import search_within
 from raybo.solvers.solution import ROWS_AT_ONCE, Differentiable, Gradient, Search, Solution
 from raybo.solvers.starts import choose_starts, raw_candidates
 
-POLISHED = 2  # ends whose discrete axes are searched; more starts serve better than more of these
+POLISHED = 2  # discrete axes are searched from so many ends; more starts serve better than more of these
 
 
 def multistart_ascent(
@@ -48,7 +48,7 @@ def multistart_ascent(
         tolerance: relative gain below which a climb ends (see `ascend`).
         gradient: "analytic", or "fd" for central differences.
         avoid, apart: points not to be returned, and the distance to keep from them (see `Search`).
-        hold: whether continuous axes are also climbed alone, see `climb_within_levels`; with discrete axes and `near`.
+        hold: True to climb continuous axes alone as well, see `climb_within_levels`; with discrete axes and `near`.
     """
     if size < 1 or starts < 1:
         raise ValueError(f"at least one candidate and one start are needed, got size={size}, starts={starts}")

@@ -21,7 +21,7 @@ from raybo.solvers.starts import choose_starts, raw_candidates
 
 scipy_minimize: Any = optimize.minimize  # its stubs know each method's arguments, not a method given as a variable
 
-WORST = 1e30  # what a minimiser is shown for a value that is not finite; an infinity would upset its arithmetic
+WORST = 1e30  # stands for a value that is not finite, since an infinity would upset a minimiser's arithmetic
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a solver maximises, what it returns, and the account it keeps while searching.
+"""Defines a solver's function and solution, and the account it keeps while searching.
 
 Every solver maximises. A value that is not a finite number counts as the worst of all. A point is judged where it will
 really be run: at its snapped coordinates.
@@ -20,14 +20,14 @@ ROWS_AT_ONCE = (
     256  # keeps a surrogate's (rows, n) temporaries in the processor's cache; larger calls are slower per row
 )
 SAME = 1e-6  # points closer than this, in Euclidean distance, are one point
-ASIDE = 1e-3  # how far aside of a point to avoid others are tried, at least
-DIFFERENCE = 6e-6  # the cube root of the rounding unit: where a central difference is most accurate
+ASIDE = 1e-3  # least distance at which other points are tried beside one to avoid
+DIFFERENCE = 6e-6  # step of central differences: the cube root of the rounding unit is most accurate
 
 
 class Function(Protocol):
     """A function of points of the unit cube, batched over rows; each value depends on its own row alone.
 
-    Where the values of one call depend on each other instead (a joint draw), its attribute `is_joint` is true, and its
+    If the values of one call depend on each other instead (a joint draw), its attribute `is_joint` is true, and its
     calls are not divided.
     """
 
@@ -50,12 +50,12 @@ class Solution:
 
     Attributes:
         x: (d,), a point that can be run.
-        value: the function at x; -inf if no finite value was met.
+        value: the function at x; -inf if no value was finite.
         evaluations: rows at which the function was evaluated, with or without gradient.
         seconds: wall time of the search.
-        climbs: how many local searches were made, and
-        converged: how many of them met their own stopping rule.
-        is_apart: whether x keeps its distance from the points to avoid; False only if no such point was left.
+        climbs: number of local searches.
+        converged: number of those that reached their own stopping rule.
+        is_apart: True if x keeps its distance from the points to avoid; False only if no such point was left.
     """
 
     x: Array
@@ -71,8 +71,8 @@ class Search:
     """One solver's account: evaluations counted, and the best point so far that may be returned.
 
     Args:
-        function: what is maximised.
-        domain: where.
+        function: maximised.
+        domain: searched.
         avoid: (a, d), points that must not be returned.
         apart: the least distance from the points to avoid, one for all or (a,); with 0 the point must just differ.
         gradient: "analytic", the function's own, or "fd", differences of its values, each row of which is counted.
@@ -170,7 +170,7 @@ class Search:
         Args:
             rng: for further points, if the highest of all must be avoided.
             climbs, converged: for the record.
-            aside: whether to try points around one that must be avoided even if another was kept.
+            aside: True to try points around one that must be avoided even if another was kept.
         """
         assert self._peak is not None, "a solver tries at least one point"
         if self._best is None or (aside and self._best[0] < self._peak[0]):

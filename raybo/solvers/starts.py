@@ -1,4 +1,4 @@
-"""Where climbs start: from many raw candidates, the best of them that do not all lie in one basin."""
+"""Chooses the starts of climbs: the best of many raw candidates that do not all lie in one basin."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Search with a cheap, coarse function, and improve what it finds with the function to be maximised.
 
-The two are alike except in cost: expectations over few atoms and over many, say. Searching the cube with the coarse
+The two differ in cost only: for example, expectations over few atoms and over many. Searching the cube with the coarse
 one costs little, and its maximiser is a good start for the other.
 """
 

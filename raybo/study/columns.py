@@ -120,7 +120,7 @@ def _violations(trials: Sequence[Trial]) -> list[str | None]:
 
 
 def _expected(trials: Sequence[Trial], expected: Expected | None) -> dict[str, list[Any]]:
-    """Return what is expected of each trial, and its standard deviation; no columns where nothing is to be expected."""
+    """Return columns with the expected value of each trial and its standard deviation; none without a model."""
     if expected is None:
         return {}
     pairs = [expected.get(trial.number, (None, None)) for trial in trials]

@@ -34,7 +34,7 @@ from raybo.record.trial import Trial
 
 @dataclass(frozen=True)
 class Confirm:
-    """How many configurations are run again, and how often each."""
+    """The number of configurations that are run again, and of runs of each."""
 
     configurations: int
     repeats: int
@@ -116,12 +116,12 @@ def again(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def again_count(trials: Sequence[Trial], history: History) -> int:
-    """Return how many of the trials run a configuration again; quick if none of the history does."""
+    """Return the number of trials that run a configuration again; quick if none of the history does."""
     return len(again(trials)) if history.count_tag("confirms") else 0
 
 
 def confirmed(trials: Sequence[Trial], history: History, goal: Goal) -> list[Confirmed]:
-    """Return what running configurations again came to, the best mean first; empty where that was not done.
+    """Return the configurations that were run again, the best mean first; empty if there are none.
 
     With constraints, those that keep them in more of the further runs come first: a trial of the search may be lucky.
     """

@@ -209,7 +209,7 @@ class Study:
         return method_of(self.description.method, self.description.options)
 
     def count(self, *states: State) -> int:
-        """Return how many trials are in any of the given states."""
+        """Return the number of trials in any of the given states."""
         return self._ledger.count(*states)
 
     def directory(self, trial: Trial | int) -> Path | None:

@@ -379,7 +379,7 @@ def _number(text: str) -> float:
 
 
 def count_added(events: Sequence[Event]) -> int:
-    """Return how many trials of a journal are results from elsewhere, which no study has run."""
+    """Return the number of a journal's trials that are results from elsewhere, which no study has run."""
     return sum(isinstance(event, Asked) and event.origin is Origin.ADDED for event in events)
 
 
@@ -402,7 +402,7 @@ def _identity_of(space: Space, trial: Trial) -> tuple[Any, ...]:
 
 
 def _numbers(result: Told | None, goals: Goals) -> tuple[float, ...]:
-    """Return what counts of a result."""
+    """Return the numbers of a result that are compared."""
     return () if result is None else tuple(result.values(goals).values())
 
 

@@ -19,7 +19,7 @@ from raybo.study import warm_start
 from raybo.view.facts import Json, named, text
 from raybo.view.followed import Followed
 
-MOST_NOTES = 500  # the last, on a page
+MOST_NOTES = 500  # a page shows so many notes, the newest
 
 
 def possible(path: Path, *, is_running: bool) -> Json:
@@ -38,7 +38,7 @@ def stop(followed: Followed) -> str:
     """Ask the study to stop; returns what follows, in words.
 
     Raises:
-        JournalError: it does not run, or hears no requests.
+        JournalError: it does not run, or takes no requests.
     """
     requests.ask_to_stop(followed.path)
     return "Stopping: running trials are stopped, and what has finished is kept"
@@ -78,15 +78,15 @@ def note(followed: Followed, said: object, trial: object) -> Json:
 
 
 def notes(path: Path, trial: int | None = None) -> list[Json]:
-    """The notes about a study and its trials, or about one trial."""
+    """Return the notes about a study and its trials, or about one trial."""
     return [_note(one) for one in read_notes(path) if trial is None or one.trial == trial][-MOST_NOTES:]
 
 
 def row_of(space: Space, values: Sequence[Any]) -> Row:
-    """A configuration in the order of the space's parameters, as `Space.pack` makes it.
+    """Return a configuration in the order of the space's parameters, as `Space.pack` does.
 
     Raises:
-        SpaceError: a parameter is missing, or not open beside what is chosen, or its value is none of its own.
+        SpaceError: a parameter is missing, or not open beside what is chosen, or its value is invalid.
     """
     if len(values) != space.d:
         raise SpaceError(f"{space.d} values are needed, one for each parameter, got {len(values)}")

@@ -28,15 +28,15 @@ from raybo.view.followed import Followed
 
 Json: TypeAlias = dict[str, Any]
 
-TEXT = 300  # characters of a text in a table
-ROWS = 5_000  # trials in one answer
-REASONS = 8  # why trials failed, the most frequent
-CHOICES = 200  # of a parameter, in a form
-LARGEST = 2**53  # whole numbers beyond are not the same in JavaScript
+TEXT = 300  # characters of a text in a table, at most
+ROWS = 5_000  # trials in one answer, at most
+REASONS = 8  # so many reasons of failures are shown, the most frequent
+CHOICES = 200  # a form shows at most so many choices of a parameter
+LARGEST = 2**53  # larger integers are not exact in JavaScript
 
 
 def overview(name: str, followed: Followed) -> Json:
-    """One study in the list of all: what it is, how far it is, its best value; or why it cannot be read."""
+    """Return a study's line in the list of all: its description, progress and best value; or why it cannot be read."""
     about: Json = {"id": name, "file": text(followed.path.name), "path": text(str(followed.path))}
     try:
         is_running = followed.is_running()
@@ -47,7 +47,7 @@ def overview(name: str, followed: Followed) -> Json:
 
 
 def details(name: str, followed: Followed) -> Json:
-    """Everything about one study but its trials and figures.
+    """Return everything about one study but its trials and figures.
 
     Raises:
         JournalError: it cannot be read.
@@ -77,7 +77,7 @@ def details(name: str, followed: Followed) -> Json:
 
 
 def rows(followed: Followed, since: int, times: int) -> Json:
-    """The trials about which something has happened after an event, at most so many; `last` is where the next begin."""
+    """Return the trials that changed after an event, at most ROWS; the next begin at `last`."""
     with followed.now() as study:
         if times != followed.times:
             since = 0
@@ -136,18 +136,18 @@ def curve(name: str, followed: Followed) -> Json:
 
 
 def named(space: Space) -> list[tuple[str, Parameter]]:
-    """Each parameter with the name that tables show."""
+    """Return each parameter with the name that tables show."""
     return list(zip(space.names, space.parameters.values(), strict=True))
 
 
 def text(value: object, most: int = TEXT) -> str:
-    """Any value as a text that a page can show."""
+    """Return any value as a text that a page can show."""
     told = visible(clean_text(value if isinstance(value, str) else shown(value)))
     return told if len(told) <= most else f"{told[: most - 1]}…"
 
 
 def plain(value: Any) -> Any:
-    """A value as it stands in a table: numbers as numbers, all else as text."""
+    """Return a value for a table: numbers as numbers, all else as text."""
     if value is None or isinstance(value, bool):
         return value if value is None else str(value)
     if isinstance(value, int):
@@ -158,7 +158,7 @@ def plain(value: Any) -> Any:
 
 
 def why(study: Study, trial: Trial) -> str:
-    """Why it was tried, or how it ended badly."""
+    """Explain why the trial was proposed, or how it ended badly."""
     if trial.reason and trial.state is not State.FINISHED:
         return text(trial.reason)
     try:
@@ -168,18 +168,18 @@ def why(study: Study, trial: Trial) -> str:
 
 
 def values_of(space: Space, config: Mapping[str, Any]) -> list[Any]:
-    """Each parameter's value; None for those that are not open."""
+    """Return each parameter's value; None for inactive ones."""
     told = dict(space.named_values(config))
     return [chosen(told[name]) if name in told else None for name in space.names]
 
 
 def chosen(value: Any) -> Any:
-    """A parameter's value as it stands in a table: None, which may be a choice, as a word."""
+    """Return a parameter's value for a table: None, which may be a choice, as a word."""
     return plain(value if isinstance(value, (int, float, str)) else shown(value))
 
 
 def config_of(space: Space, config: Mapping[str, Any]) -> list[list[Any]]:
-    """Name and value of each parameter that is open."""
+    """Return name and value of each active parameter."""
     return [[text(name), chosen(value)] for name, value in space.named_values(config)]
 
 
@@ -224,7 +224,7 @@ def _progress(study: Study, followed: Followed) -> Json:
 
 
 def best_trial(study: Study, best: Trial, expected: tuple[float, float] | None = None) -> Json:
-    """The best trial: its number, its value, its configuration, and what a model expects of it, if that is given."""
+    """Return the best trial: its number, value, configuration, and a model's prediction, if there is one."""
     return {
         "number": best.number,
         "value": best.value,
@@ -234,7 +234,7 @@ def best_trial(study: Study, best: Trial, expected: tuple[float, float] | None =
 
 
 def front_of(study: Study) -> list[Json]:
-    """The front of a study with several metrics, in the order of the first; empty where there is one."""
+    """Return the Pareto front of a study with several metrics, in the order of the first; empty if there is one."""
     if study.goals.k == 1:
         return []
     return [

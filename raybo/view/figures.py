@@ -19,8 +19,8 @@ from raybo.view.facts import Json, best_trial, front_of, text
 from raybo.view.followed import Followed
 from raybo.view.parallel import plain_lines
 
-PAUSE_SECONDS = 2.0  # between two drawings at least
-PAUSE_FACTOR = 5.0  # and so many times as long as the last one took
+PAUSE_SECONDS = 2.0  # the least pause between two drawings
+PAUSE_FACTOR = 5.0  # the pause is so many times as long as the last drawing took
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Drawn:
         figures: plotly's JSON of each, by key.
         best: the best trial, with what a model expects of it.
         front: of a study with several metrics.
-        error: why there are none; empty where there are.
+        error: the reason if there are none, otherwise empty.
     """
 
     times: int
@@ -62,14 +62,14 @@ class Figures:
         self._thread: threading.Thread | None = None
 
     def latest(self) -> Drawn | None:
-        """What there is; None before the first. Begins to draw anew where something has happened since."""
+        """Return the newest figures, None before the first; begin to draw anew if they are out of date."""
         with self.followed.now() as study:
             now = (self.followed.times, len(study.events))
             drawn = self.drawn
             is_stale = drawn is None or (drawn.times, drawn.last) != now
             is_resting = time.monotonic() < self._rests_until and drawn is not None and drawn.times == now[0]
             if is_stale and not is_resting and (self._thread is None or not self._thread.is_alive()):
-                # a study of its own: this one goes on while that is drawn
+                # a copy, since this study changes while that is drawn
                 events = list(study.events)
                 self._thread = threading.Thread(
                     target=self._draw, args=(study, events, now), name="raybo-figures", daemon=True
@@ -102,5 +102,5 @@ class Figures:
 
 
 def as_bytes(value: Json) -> bytes:
-    """JSON as it is sent."""
+    """Encode JSON to be sent."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()

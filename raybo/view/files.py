@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-MOST = 1_000  # files that are listed
-DEEPEST = 8  # directories below the trial's own
+MOST = 1_000  # so many files are listed at most
+DEEPEST = 8  # levels of directories that are searched below the trial's own
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -33,12 +33,12 @@ class Left:
 
     @property
     def key(self) -> str:
-        """Its path as an address can hold it, whatever bytes are in it."""
+        """Its path, encoded for an address whatever bytes it has."""
         return base64.urlsafe_b64encode(b"/".join(self.parts)).decode()
 
 
 def listed(directory: Path) -> list[Left]:
-    """The files of a trial by their paths; at most so many, and no links."""
+    """Return the files of a trial by their paths: at most MOST, and no links."""
     found: list[Left] = []
     try:
         with _opened(directory, ()) as top:
@@ -50,7 +50,7 @@ def listed(directory: Path) -> list[Left]:
 
 @contextmanager
 def opened(directory: Path, key: str) -> Iterator[tuple[BinaryIO, str]]:
-    """A file of a trial, open for reading, and its name.
+    """Open a file of a trial for reading; return it with its name.
 
     Args:
         directory: the trial's.
@@ -78,7 +78,7 @@ def opened(directory: Path, key: str) -> Iterator[tuple[BinaryIO, str]]:
 
 @contextmanager
 def _opened(directory: Path, parts: tuple[bytes, ...]) -> Iterator[int]:
-    """A descriptor of a directory below the trial's, reached step by step."""
+    """Open a directory below the trial's, step by step, and give its descriptor."""
     handle = os.open(directory, _DIRECTORY)
     try:
         for part in parts:

@@ -13,11 +13,11 @@ from raybo.record.origin import Origin
 from raybo.record.states import State
 from raybo.study.study import Study
 
-STARTS = (Kind.ASKED, Kind.BEGUN, Kind.RETRIED, Kind.RESUMED)  # after which an attempt at a trial begins
+STARTS = (Kind.ASKED, Kind.BEGUN, Kind.RETRIED, Kind.RESUMED)  # kinds of events that begin an attempt
 
 
 class Followed:
-    """One study, as far as its journal says.
+    """One study, read from its journal.
 
     Args:
         path: the journal.
@@ -37,12 +37,12 @@ class Followed:
 
     @property
     def times(self) -> int:
-        """How often the journal was read from its beginning: what was told of an earlier time is void."""
+        """The number of readings of the journal from its beginning: each voids what was sent before."""
         return self._times
 
     @contextmanager
     def now(self) -> Iterator[Study]:
-        """The study with everything that has happened until now; nobody else sees it meanwhile.
+        """Give the study, up to date and locked, for the duration of the context.
 
         Raises:
             JournalError: there is no such journal, or it cannot be read.

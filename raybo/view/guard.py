@@ -1,11 +1,11 @@
-"""Who may ask: whoever holds the token, under a name of this machine, from a page of this server.
+"""Authenticates requests: only with the token, under a name of this machine, from a page of this server.
 
     the token     in the address that is opened first, then in a cookie that no other site's page sends along, or in a
                   header `Authorization: Bearer TOKEN`; 401 without it, whatever is asked for
-    the host      a page of another site can be made to resolve to this machine; its requests say that site's name
+    the host      a page of another site can be made to resolve to this machine; its requests name that site
     the origin    what changes something is POST, JSON, and from this very page (another port is another origin)
 
-Responses say what a page may do: load what this server sends, ask this server, and nothing else.
+Response headers restrict a page: it may load what this server sends, ask this server, and nothing else.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ HEADERS = {
 
 
 def new_token() -> str:
-    """A token that nobody guesses."""
+    """Return an unguessable token."""
     return secrets.token_urlsafe(32)
 
 
 def cookie_name(token: str) -> str:
-    """Of the cookie: cookies are not kept apart by port, and another view may be open beside this one."""
+    """Return the cookie's name: cookies ignore the port, and another dashboard may be open beside this one."""
     return f"raybo-{blake2b(token.encode(), digest_size=6).hexdigest()}"
 
 
 def guard(token: str) -> Middleware:
-    """The middleware that asks all of this of every request, before any other code sees it."""
+    """Return the middleware that checks every request before any other code sees it."""
     cookie = cookie_name(token)
 
     @web.middleware

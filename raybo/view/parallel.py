@@ -12,13 +12,13 @@ from raybo.reporting.report_figure import ReportFigure
 from raybo.reporting.theme import LIGHT, SCALE, escaped, figure, plotly
 from raybo.space import Array
 
-SHADES = 8  # lines of one shade are one trace
-MOST_LINES = 600  # the best half of them, and an even choice of the rest
+SHADES = 8  # lines are drawn in so many shades, one trace each
+MOST_LINES = 600  # lines at most: half of them the best, the others an even choice of the rest
 CAPTION = "Each line is a finished trial, darker is better."
 
 
 def plain_lines(panel: ReportFigure) -> ReportFigure:
-    """The panel with lines from axis to axis in place of plotly's parallel coordinates; any other as it is."""
+    """Return the panel with plain lines in place of plotly's parallel coordinates; any other unchanged."""
     trace = panel.figure.data[0]
     if trace.type != "parcoords":
         return panel
@@ -67,7 +67,7 @@ def plain_lines(panel: ReportFigure) -> ReportFigure:
 
 
 class _Axis:
-    """One axis: where its values stand between 0 and 1, and what is written beside it."""
+    """One axis: the heights of its values between 0 and 1, and its labels."""
 
     def __init__(self, dimension: Any) -> None:
         values = np.asarray(dimension.values, dtype=np.float64)
@@ -83,7 +83,7 @@ class _Axis:
 
 
 def _chosen(better: Array) -> list[int]:
-    """Which trials are drawn, the worst first."""
+    """Return the trials to draw, the worst first."""
     order = np.argsort(better, kind="stable")
     if len(order) <= MOST_LINES:
         return [int(i) for i in order]
@@ -94,7 +94,7 @@ def _chosen(better: Array) -> list[int]:
 
 
 def _colour(share: float) -> str:
-    """Of the scale that all figures have, without its lightest, which is the paper's."""
+    """Return a colour of the figures' common scale, without its lightest, the background's."""
     at = 0.25 + 0.75 * share
     for (a, first), (b, second) in pairwise(SCALE):
         if a <= at <= b:

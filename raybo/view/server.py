@@ -1,4 +1,4 @@
-"""The paths of the page, and what answers them.
+"""The paths of the page and their handlers.
 
 GET  /                                        the page
 GET  /page/NAME                               its styles and modules
@@ -6,7 +6,7 @@ GET  /plotly.js                               plotly's program, as installed
 GET  /api/studies                             what there is, one line each
 GET  /api/studies/ID                          one of them
 GET  /api/studies/ID/rows?since=N&times=T     its trials about which something has happened since event N
-GET  /api/studies/ID/curve                    where the best so far became better
+GET  /api/studies/ID/curve                    the improvements of the best value
 GET  /api/studies/ID/figures                  which figures there are, and of when; /KEY is one of them
 GET  /api/studies/ID/trials/N                 everything about a trial; /file?key=KEY is a file that it left
 POST /api/studies/ID/stop                     stop it
@@ -51,7 +51,7 @@ PAGE = (
     "table.js",
     "trial.js",
 )
-CHUNK = 256 * 1024  # bytes of a file that are read at a time
+CHUNK = 256 * 1024  # bytes of a file that are read at once
 
 
 class Server:
@@ -66,7 +66,7 @@ class Server:
         self._figures: dict[str, Figures] = {}
 
     def application(self, token: str, connections: Connections | None = None) -> web.Application:
-        """The application, of which nobody without the token learns anything."""
+        """Return the application, which answers nothing without the token."""
         count = [] if connections is None else [connections.middleware()]
         app = web.Application(middlewares=[*count, guard(token), _in_a_line], client_max_size=1024**2)
         app.on_response_prepare.append(with_headers)
@@ -92,11 +92,11 @@ class Server:
         return app
 
     async def studies(self, request: web.Request) -> web.Response:
-        """What there is."""
+        """Answer with all studies."""
         return _json({"studies": await _beside(lambda: [overview(i, f) for i, f in self.shelf.all().items()])})
 
     async def study(self, request: web.Request) -> web.Response:
-        """One study."""
+        """Answer with one study."""
         name, followed = await self._find(request)
 
         def told() -> Json:
@@ -107,18 +107,18 @@ class Server:
         return _json(await _beside(told))
 
     async def rows(self, request: web.Request) -> web.Response:
-        """Its trials, those about which something has happened."""
+        """Answer with the changed trials of a study."""
         _, followed = await self._find(request)
         since, times = _number(request, "since"), _number(request, "times")
         return _json(await _beside(lambda: rows(followed, since, times)))
 
     async def curve(self, request: web.Request) -> web.Response:
-        """Its best so far."""
+        """Answer with the curve of a study's best value."""
         name, followed = await self._find(request)
         return _json(await _beside(lambda: curve(name, followed)))
 
     async def figures(self, request: web.Request) -> web.Response:
-        """Which figures there are."""
+        """Answer with the list of a study's figures."""
         figures = await self._figures_of(request)
         drawn = await _beside(figures.latest)
         told: Json = {"drawing": figures.is_drawing()}
@@ -129,7 +129,7 @@ class Server:
         return _json(told)
 
     async def figure(self, request: web.Request) -> web.Response:
-        """One of them, as it was last drawn."""
+        """Answer with one figure, as last drawn."""
         drawn = (await self._figures_of(request)).drawn
         body = None if drawn is None else drawn.figures.get(request.match_info["key"])
         if body is None:
@@ -137,7 +137,7 @@ class Server:
         return web.Response(body=body, content_type="application/json")
 
     async def trial(self, request: web.Request) -> web.Response:
-        """Everything about a trial."""
+        """Answer with everything about a trial."""
         _, followed = await self._find(request)
         number = int(request.match_info["trial"])
         found = await _beside(lambda: trial_page(followed, number))
@@ -204,13 +204,13 @@ class Server:
 
 
 async def _beside(work: Callable[[], T]) -> T:
-    """What reads files, in a thread, so that the server goes on answering."""
+    """Run a function that reads files in a thread, so that the server can still answer."""
     return await asyncio.to_thread(work)
 
 
 @web.middleware
 async def _in_a_line(request: web.Request, handler: Callable[..., Any]) -> web.StreamResponse:
-    """raybo's errors as an answer of one line."""
+    """Turn raybo's errors into an answer of one line."""
     try:
         answer: web.StreamResponse = await handler(request)
     except RayboError as error:

@@ -15,7 +15,7 @@ from raybo.view.guard import new_token
 from raybo.view.server import Server
 from raybo.view.shelf import Shelf
 
-HOST = "127.0.0.1"  # and no other: whoever is elsewhere comes through a tunnel
+HOST = "127.0.0.1"  # the only address that is served; from elsewhere one needs a tunnel
 
 
 def serve(shelf: Shelf, port: int, ready: Callable[[str], contextlib.AbstractContextManager[object]]) -> None:

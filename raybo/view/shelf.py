@@ -11,7 +11,7 @@ from raybo import journal
 from raybo.common.errors import JournalError
 from raybo.view.followed import Followed
 
-MOST = 500  # journals of a directory that are shown
+MOST = 500  # so many journals of a directory are shown
 
 
 class Shelf:
@@ -33,7 +33,7 @@ class Shelf:
             raise JournalError(f"{', '.join(map(str, places))}: there is no journal (*.db) in it; name one, or wait")
 
     def all(self) -> dict[str, Followed]:
-        """Every study by its identifier, in the order of the places and of the files' names."""
+        """Return every study by its identifier, in the order of the places and of the files' names."""
         found: dict[str, Followed] = {}
         for path in self._paths():
             followed = self._followed.setdefault(path, Followed(path))
@@ -41,7 +41,7 @@ class Shelf:
         return found
 
     def find(self, name: str) -> Followed | None:
-        """The study of an identifier; None where there is none."""
+        """Return the study of an identifier; None if there is none."""
         for path, followed in list(self._followed.items()):  # another thread may just be adding to them
             if identifier(path) == name:
                 return followed
@@ -62,5 +62,5 @@ class Shelf:
 
 
 def identifier(path: Path) -> str:
-    """What the page calls a journal: not its path, which may hold anything."""
+    """Return the page's name for a journal: not its path, which may hold anything."""
     return blake2b(os.fsencode(path), digest_size=8).hexdigest()

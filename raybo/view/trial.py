@@ -1,4 +1,4 @@
-"""All that is known of one trial, as JSON for the page."""
+"""Collects all facts of one trial, as JSON for the page."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from raybo.view.facts import Json, config_of, plain, text, why
 from raybo.view.files import Left, listed, opened
 from raybo.view.followed import Followed
 
-LONG = 20_000  # characters of a traceback, or of what a trial printed: the last
-TAG = 500  # of a tag's value
-EVENTS = 500  # of a trial, the last
+LONG = 20_000  # the last so many characters of a traceback or of a trial's output are shown
+TAG = 500  # characters of a tag's value, at most
+EVENTS = 500  # the last so many events of a trial are shown
 TOLD = (
     "reason",
     "host",
@@ -33,7 +33,7 @@ TOLD = (
 
 
 def trial_page(followed: Followed, number: int) -> Json | None:
-    """Result, configuration, why it was tried, what happened when, what it left; None where there is no such trial.
+    """Return a trial's result, configuration, explanation, events and files; None if there is no such trial.
 
     Raises:
         JournalError: the study cannot be read.
@@ -99,7 +99,7 @@ def _left(left: Left) -> Json:
 
 
 def _output(left: list[Left], directory: Any, asked: str) -> str:
-    """The end of what it printed; nothing where that is older than the trial, of another study of this name."""
+    """Return the end of its output; empty if that is older than the trial, of another study of this name."""
     own = next((one for one in left if one.parts == (os.fsencode(OUTPUT),)), None)
     if own is None or (asked and own.changed + 1 < datetime.fromisoformat(asked).timestamp()):
         return ""

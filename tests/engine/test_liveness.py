@@ -23,6 +23,7 @@ from raybo.engine import driver
 from raybo.engine.plan import Plan
 from raybo.engine.ray import liveness
 from raybo.engine.ray.liveness import Liveness, RayDied
+from raybo.engine.run_options import RunOptions
 from tests.journals import finished
 
 
@@ -140,7 +141,7 @@ def test_only_own_ray_is_replaced_a_few_times(monkeypatch, caplog):
         runs.clear()
         monkeypatch.setattr(driver, "starts_its_own", lambda address, own_ray=own_ray: own_ray)
         with pytest.raises(RayDied, match=r"what has finished is in the journal, the same command continues"):
-            driver._run(job, partial(Plan, path=None, trials=3), None, 0, None, None)
+            driver._run(job, RunOptions(trials=3), partial(Plan, path=None, trials=3), 0, None)
         assert len(runs) == times
 
 

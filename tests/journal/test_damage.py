@@ -99,7 +99,7 @@ def same_or_refused(path, whole):
 # ---- damage
 
 
-def test_no_bit_of_the_file_is_read_as_something_else(path):
+def test_every_flipped_bit_is_refused_or_harmless(path):
     whole, rng = write(path), random.Random(1)
     content = path.read_bytes()
     refused = 0
@@ -111,7 +111,7 @@ def test_no_bit_of_the_file_is_read_as_something_else(path):
     assert refused > FLIPS // 3  # the rest hit what nothing is written to
 
 
-def test_no_event_that_was_committed_is_lost_silently_in_the_log(path, tmp_path):
+def test_no_committed_event_is_lost_silently(path, tmp_path):
     left, files = leave(path, tmp_path / "left")
     whole, rng = read(path), random.Random(2)
     refused = 0
@@ -124,7 +124,7 @@ def test_no_event_that_was_committed_is_lost_silently_in_the_log(path, tmp_path)
     assert refused > FLIPS // 3
 
 
-def test_a_lost_tail_is_told_with_the_way_on(path, tmp_path):
+def test_the_error_of_a_lost_tail_names_remedies(path, tmp_path):
     left, files = leave(path, tmp_path / "left")
     wal = files["study.db-wal"]
     (left.parent / "study.db-wal").write_bytes(wal[: len(wal) // 2])
@@ -139,7 +139,7 @@ def test_a_lost_tail_is_told_with_the_way_on(path, tmp_path):
     assert os.listdir(left.parent) == ["study.db"]
 
 
-def test_a_tail_that_is_cut_off_a_closed_journal_is_missed(path):
+def test_a_closed_journals_lost_tail_is_noticed(path):
     write(path)
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("DELETE FROM event WHERE number > 20")
@@ -169,14 +169,14 @@ def test_what_is_changed_by_hand_is_seen(path, statement):
         read(path)
 
 
-def test_checksums_are_those_of_earlier_releases_and_depend_on_all_that_went_before():
+def test_checksums_match_earlier_releases_and_chain_all_events():
     first = beginning("{}")
     assert first == "2afb9b83f9314e5d029766197f539792"
     assert following(first, 1, "told", None, "2026", "[]") == "60c687a11ec6679224ae41bf56ebdd2e"
     assert following(beginning("[]"), 1, "told", None, "2026", "[]") != following(first, 1, "told", None, "2026", "[]")
 
 
-def test_a_last_event_that_was_changed_with_its_checksum_is_told_by_its_number(path):
+def test_a_forged_last_event_is_named_by_number(path):
     _, events = write(path)
     with contextlib.closing(sqlite3.connect(path)) as connection:
         rows = connection.execute(
@@ -193,7 +193,7 @@ def test_a_last_event_that_was_changed_with_its_checksum_is_told_by_its_number(p
         read(path)
 
 
-def test_a_mark_of_another_study_or_of_nothing_says_nothing(path, tmp_path):
+def test_marks_of_other_studies_are_ignored(path, tmp_path):
     whole = write(path)
     other = tmp_path / "other.db"
     with contextlib.closing(Journal(other, DESCRIPTION)) as journal:
@@ -283,7 +283,7 @@ def whole(description):
 
 
 @pytest.mark.parametrize("schema", [1, 2])
-def test_forged_json_is_refused_in_one_line_or_harmless(path, schema):
+def test_forged_json_is_harmless_or_refused_briefly(path, schema):
     write(path, 6)
     description, events = read(path)
     rng = random.Random(schema)
@@ -319,7 +319,7 @@ def test_json_that_no_parser_likes_is_refused(path, text):
             read(path)
 
 
-def test_an_object_that_is_described_by_no_text_is_refused(path):
+def test_an_object_without_valid_description_is_refused(path):
     write(path, 1)
     said = json.dumps(whole(DESCRIPTION)).replace('"a"', '{"repr": {"b": 1}}')
     forge(path, (said, []), 2)
@@ -330,7 +330,7 @@ def test_an_object_that_is_described_by_no_text_is_refused(path):
 # ---- text
 
 
-def test_text_is_clean_in_a_journal_whatever_it_was(path):
+def test_a_journals_text_is_always_clean(path):
     strange = "caf\udce9"
     space = Space({strange: Float(0, 1), "c": Categorical([strange, "caf\ufffd"])})
     description = Description(strange, Goals((strange,), ("max",)), space, "random", 0, {strange: strange})
@@ -350,7 +350,7 @@ def test_text_is_clean_in_a_journal_whatever_it_was(path):
     used(path)
 
 
-def test_text_that_an_older_raybo_wrote_is_clean_when_it_is_read(path):
+def test_text_of_older_versions_is_cleaned_when_read(path):
     data = {"reason": "caf\udce9", "attempt": 1}
     asked = Searcher.of(DESCRIPTION).propose(Searcher.of(DESCRIPTION).history).data
     rows = [
@@ -366,7 +366,7 @@ def test_text_that_an_older_raybo_wrote_is_clean_when_it_is_read(path):
 
 
 @pytest.mark.parametrize("how", ["removed", "replaced", "log removed"])
-def test_a_journal_that_goes_away_is_noticed_at_the_next_commit_and_rescued(path, how):
+def test_a_vanished_journal_is_rescued_at_next_commit(path, how):
     events = history(4)
     with contextlib.closing(Journal(path, DESCRIPTION)) as journal:
         journal.append(events[:3])
@@ -406,7 +406,7 @@ def test_only_what_failed_may_run_again(end, allowed):
         checker.read(5, *again[1:])
 
 
-def test_reports_without_the_metric_that_the_scheduler_looks_at_are_nonsense():
+def test_reports_without_the_schedulers_metric_are_refused():
     goals = Goals.of({"accuracy": "max", "seconds": "min"})
     checker = Checker(Space({"x": Float(0, 1)}), None, goals, "seconds")
     checker.read(1, "asked", 0, "", json.dumps({"x": [0.5], "values": [0.5], "tags": {}, "seen": 0}))

@@ -117,7 +117,7 @@ def test_a_commit_waits_for_the_disk(path):
         assert journal._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_a_journal_is_one_file_when_nobody_has_it_open(written):
+def test_a_closed_journal_is_one_file(written):
     assert os.listdir(written.parent) == ["study.db"]
 
 
@@ -127,7 +127,7 @@ def test_a_journal_is_continued(written):
     assert numbers(written) == [1, 2, 3, 4, 5, 6, 7]
 
 
-def test_several_events_are_written_together_or_not_at_all(path):
+def test_a_batch_of_events_is_written_atomically(path):
     with contextlib.closing(Journal(path, DESCRIPTION)) as journal:
         journal.append(EVENTS[:2])
         with pytest.raises(JournalError, match="something else has written to it"):
@@ -179,7 +179,7 @@ while True:
 # ---- readers and the writer
 
 
-def test_readers_see_what_is_committed_while_it_is_being_written(path):
+def test_readers_see_committed_events_during_writing(path):
     with contextlib.closing(Journal(path, DESCRIPTION)) as journal:
         for n in range(1, 6):
             journal.append([told(n)])
@@ -187,7 +187,7 @@ def test_readers_see_what_is_committed_while_it_is_being_written(path):
             assert load(path).planned == n
 
 
-def test_a_reader_in_another_process_neither_blocks_nor_is_blocked(path):
+def test_readers_and_writers_do_not_block_each_other(path):
     hold = """
 connection = sqlite3.connect(path, isolation_level=None)
 connection.execute("BEGIN")
@@ -212,7 +212,7 @@ def test_reading_does_not_change_a_byte(written):
     assert (written.read_bytes(), written.stat().st_mtime_ns, os.listdir(written.parent)) == before
 
 
-def test_a_journal_left_by_a_killed_writer_is_read_whole_although_nobody_may_write_there(path):
+def test_a_killed_writers_journal_is_readable(path):
     """The write-ahead log still holds the events; a copy of both files on a read-only medium is enough."""
     with running("j = Journal(path, DESCRIPTION); j.append(EVENTS); print('done', flush=True); time.sleep(99)", path):
         copy = path.parent / "elsewhere"
@@ -223,7 +223,7 @@ def test_a_journal_left_by_a_killed_writer_is_read_whole_although_nobody_may_wri
 
 
 @pytest.mark.parametrize("look", ["read(path)", "Journal.__init__"])
-def test_readers_elsewhere_do_not_take_the_log_away_from_its_writer(path, look):
+def test_readers_elsewhere_leave_the_writers_log_alone(path, look):
     """SQLite's last reader to leave removes the log, unless the writer's locks tell it to stay; and a process loses all
     its locks on a file whenever it closes that file once, by whatever handle. Lost would be all that follows.
     """
@@ -268,7 +268,7 @@ def test_a_second_writer_in_this_process_is_refused(path):
     assert numbers(path) == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_second_writer_in_another_process_is_refused_until_the_first_is_gone(path):
+def test_a_second_writer_elsewhere_is_refused(path):
     with running("journal = Journal(path, DESCRIPTION); print(os.getpid(), flush=True); time.sleep(99)", path) as first:
         with pytest.raises(JournalInUse) as caught:
             Journal(path, DESCRIPTION)
@@ -279,7 +279,7 @@ def test_a_second_writer_in_another_process_is_refused_until_the_first_is_gone(p
         Journal(path, DESCRIPTION).close()
 
 
-def test_a_lock_file_that_nobody_holds_is_no_lock(written):
+def test_a_lock_file_without_holder_is_ignored(written):
     lock = written.with_name("study.db-lock")
     lock.write_text('{"driver": 1, "process": 1, "host": "elsewhere"}')
     Journal(written, DESCRIPTION).close()
@@ -311,7 +311,7 @@ def hold_lock(path, **holder):
     return handle
 
 
-def test_a_writer_whose_driver_is_dead_is_waited_for(written, monkeypatch):
+def test_a_dead_drivers_writer_is_waited_for(written, monkeypatch):
     import socket
 
     text = """
@@ -337,7 +337,7 @@ journal.close()
     undead.communicate()
 
 
-def test_a_living_driver_and_one_on_another_machine_are_not_waited_for(written, monkeypatch):
+def test_living_or_remote_drivers_are_not_waited_for(written, monkeypatch):
     import socket
 
     monkeypatch.setattr(lock, "WAIT_SECONDS", 1e9)  # would hang
@@ -351,13 +351,13 @@ def test_a_living_driver_and_one_on_another_machine_are_not_waited_for(written, 
         written.with_name("study.db-lock").unlink()
 
 
-def test_a_lock_that_names_nobody_yet_is_looked_at_again(written, monkeypatch):
+def test_a_lock_without_owner_is_read_again(written, monkeypatch):
     monkeypatch.setattr(lock, "WAIT_SECONDS", 0.2)
     with hold_lock(written), pytest.raises(JournalInUse):
         Journal(written, DESCRIPTION)
 
 
-def test_two_processes_that_begin_one_study_together_do_not_harm_it(path):
+def test_two_processes_may_begin_one_study_together(path):
     """Each either writes or is refused with one line; nobody finds half a journal."""
     text = """
 from raybo.common.errors import JournalInUse
@@ -377,7 +377,7 @@ for _ in range(40):
     assert read(path) == (DESCRIPTION, [])
 
 
-def test_who_reads_in_the_middle_of_the_first_transaction_waits_for_it(written):
+def test_a_reader_waits_for_the_first_transaction(written):
     """SQLite writes a transaction page by page, and the first page already counts those that are still to come."""
     text = """
 import sqlite3
@@ -401,7 +401,7 @@ connection.execute("COMMIT")
         assert reading.result(100) == (DESCRIPTION, read(written)[1])
 
 
-def test_a_study_that_begins_while_we_wait_for_the_lock_is_found(path, monkeypatch):
+def test_a_study_begun_during_the_wait_is_found(path, monkeypatch):
     acquire = lock.acquire
 
     def overtaken(*arguments):
@@ -422,7 +422,7 @@ def test_a_study_that_begins_while_we_wait_for_the_lock_is_found(path, monkeypat
     assert os.listdir(path.parent) == ["study.db"]
 
 
-def test_what_is_kept_by_its_place_must_stay_in_its_place():
+def test_changed_order_of_names_is_a_difference():
     """Parameters, contexts, metrics and constraints: in another order, every known result would be another's."""
     one, other = (Space({name: Float(0, 1) for name in names}) for names in ("ab", "ba"))
     told = {
@@ -438,7 +438,7 @@ def test_what_is_kept_by_its_place_must_stay_in_its_place():
         assert before.differences(now)
 
 
-def test_a_lock_on_a_file_that_its_holder_removes_meanwhile_is_no_lock(path, monkeypatch):
+def test_a_lock_on_a_removed_file_is_void(path, monkeypatch):
     lock_path, flock, removed = path.with_name(path.name + "-lock"), fcntl.flock, []
 
     def flock_in_vain(handle, operation):
@@ -454,14 +454,14 @@ def test_a_lock_on_a_file_that_its_holder_removes_meanwhile_is_no_lock(path, mon
             Journal(path, DESCRIPTION)
 
 
-def test_where_no_lock_can_be_made_nothing_is_written(path):
+def test_nothing_is_written_without_a_lock(path):
     path.with_name("study.db-lock").mkdir()
     with pytest.raises(JournalError, match=r"study.db: it cannot be locked \(.*directory"):
         Journal(path, DESCRIPTION)
     assert not path.exists()
 
 
-def test_a_file_system_without_locks_is_told_at_once_and_nothing_runs_there(path, monkeypatch):
+def test_a_file_system_without_locks_is_refused_immediately(path, monkeypatch):
     def has_none(handle, operation):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
@@ -512,7 +512,7 @@ def test_another_studys_journal_is_refused_with_the_differences(written, change,
 
 
 @pytest.mark.parametrize("end", ["journal.close()", "os.kill(os.getpid(), signal.SIGKILL)"])
-def test_a_study_of_which_nothing_has_happened_gives_way_to_another(path, end):
+def test_a_study_without_events_may_be_replaced(path, end):
     program(f"journal = Journal(path, DESCRIPTION); {end}", path).communicate()
     assert read(path) == (DESCRIPTION, [])
     other = dataclasses.replace(DESCRIPTION, goals=Goals(("loss",), ("max",)), seed=3)
@@ -564,7 +564,7 @@ def test_a_directory_is_no_journal(path):
 
 
 @pytest.mark.timeout(20)
-def test_a_pipe_is_no_journal_and_is_not_waited_for(path):
+def test_a_pipe_is_refused_without_waiting(path):
     os.mkfifo(path)
     refused(path, "it is no regular file; give a file")
 
@@ -583,7 +583,7 @@ def change_header(path, offset, value):
     path.write_bytes(bytes(data))
 
 
-def test_a_journal_of_a_newer_version_is_left_alone(written):
+def test_a_newer_versions_journal_is_left_alone(written):
     change_header(written, 60, SCHEMA + 1)
     refused(written, f"a newer raybo wrote it (schema {SCHEMA + 1}, this one reads {SCHEMA})")
 
@@ -635,7 +635,7 @@ def test_a_journal_with_a_page_overwritten_is_refused(path):
         refused(path, "it is damaged (")
 
 
-def test_a_journal_with_a_page_in_the_place_of_another_is_refused(path):
+def test_a_journal_with_swapped_pages_is_refused(path):
     """Every page makes sense by itself: only the order of the events tells."""
     with contextlib.closing(Journal(path, DESCRIPTION)) as journal:
         journal.append([told(n) for n in range(1, 400)])
@@ -647,7 +647,7 @@ def test_a_journal_with_a_page_in_the_place_of_another_is_refused(path):
         refused(path, "it is damaged (")
 
 
-def test_a_read_only_journal_can_be_read_but_not_continued(written):
+def test_a_read_only_journal_is_read_not_continued(written):
     written.chmod(stat.S_IRUSR | stat.S_IRGRP)
     before = written.read_bytes()
     assert numbers(written) == [1, 2, 3, 4, 5, 6]
@@ -680,7 +680,7 @@ def test_an_empty_file_is_nothing_yet(path):
     assert read(path) == (DESCRIPTION, [])
 
 
-def test_a_disk_that_is_full_is_told_in_one_line_and_nothing_is_half_written(path):
+def test_a_full_disk_leaves_no_partial_write(path):
     with contextlib.closing(Journal(path, DESCRIPTION)) as journal:
         journal.append([told(1)])
         (pages,) = journal._connection.execute("PRAGMA page_count").fetchone()

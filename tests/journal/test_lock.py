@@ -92,7 +92,7 @@ def test_two_links_to_a_journal_are_one_journal(path, tmp_path):
     assert os.listdir(path.parent) == ["real.db"]
 
 
-def test_without_its_lock_file_a_journal_still_has_one_writer(path):
+def test_one_writer_remains_without_the_lock_file(path):
     with writing_elsewhere(path) as writer:
         for _ in range(2):
             lock.lock_file(path).unlink(missing_ok=True)
@@ -140,7 +140,7 @@ def test_a_killed_writer_holds_nothing(path):
 
 
 @pytest.mark.parametrize("how", ["link", "hard link", "text", "fifo", "directory"])
-def test_nothing_that_is_in_the_place_of_the_lock_file_is_harmed(path, tmp_path, how):
+def test_other_files_at_the_lock_path_are_untouched(path, tmp_path, how):
     victim, beside = tmp_path / "victim", lock.lock_file(path)
     victim.write_text("precious")
     if how == "link":
@@ -163,7 +163,7 @@ def test_nothing_that_is_in_the_place_of_the_lock_file_is_harmed(path, tmp_path,
     assert not path.exists()
 
 
-def test_a_disk_that_is_still_full_is_told_in_one_line(path):
+def test_a_disk_still_full_gives_one_line(path):
     Journal(path, DESCRIPTION).close()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -180,7 +180,7 @@ def test_a_disk_that_is_still_full_is_told_in_one_line(path):
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"driver": 1, "proc', '{"driver": 1, "process": 1, "host": "elsewhere"}'])
-def test_a_lock_file_that_was_cut_short_is_taken_over(path, text):
+def test_a_truncated_lock_file_is_taken_over(path, text):
     lock.lock_file(path).write_text(text)
     Journal(path, DESCRIPTION).close()
     assert os.listdir(path.parent) == ["real.db"]
@@ -206,7 +206,7 @@ def test_a_lock_that_says_nonsense_is_a_lock(path, monkeypatch):
         ({"process": 4242}, False),  # the driver writes itself
     ],
 )
-def test_a_study_process_that_its_driver_has_replaced_holds_nothing(holder, is_superseded):
+def test_a_replaced_study_process_holds_no_lock(holder, is_superseded):
     held_by = {"host": socket.gethostname(), "driver": 4242, "process": 4243, **holder}
     assert lock._is_superseded(held_by, 4242) is is_superseded
     assert not lock._is_superseded({**held_by, "driver": os.getpid()}, os.getpid())  # we are no study's process

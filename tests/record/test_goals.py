@@ -78,7 +78,7 @@ def test_a_constraint_is_a_bound(text):
         ({"constraints": {3: "<= 3"}}, "a name must be text"),
     ],
 )
-def test_what_is_no_goal_is_refused_with_the_rule(declared, said):
+def test_an_invalid_goal_is_refused_with_the_rule(declared, said):
     with pytest.raises(MethodError, match=said):
         Searcher(SPACE, **declared)
     with pytest.raises(ObjectiveError, match=said):
@@ -94,7 +94,7 @@ def test_one_metric_or_several_but_not_both():
     assert Searcher(SPACE, metrics=METRICS, metric="accuracy", mode="max").goals.metrics == METRICS
 
 
-def test_what_needs_a_single_metric_is_refused_by_name():
+def test_features_for_one_metric_refuse_several_by_name():
     @raybo.objective(space=SPACE)
     def job(config):
         return {"accuracy": 1.0, "seconds": 1.0}
@@ -104,7 +104,7 @@ def test_what_needs_a_single_metric_is_refused_by_name():
             raybo.tune(job, trials=2, metrics=METRICS, **option)
 
 
-def test_every_other_method_refuses_them_and_names_those_that_do_not():
+def test_methods_without_several_goals_name_those_with_them():
     for name in METHODS:
         if name in TAKE or needs_context(name):
             continue
@@ -202,7 +202,7 @@ def test_the_front_is_what_no_feasible_trial_dominates():
         _ = searcher.best
 
 
-def test_volume_is_above_the_worst_that_feasible_trials_have_shown():
+def test_volume_is_above_the_worst_feasible_values():
     ledger = told(
         {"accuracy": 0.9, "seconds": 5.0, "memory": 1.0},
         {"accuracy": 0.8, "seconds": 3.0, "memory": 1.5},
@@ -216,7 +216,7 @@ def test_volume_is_above_the_worst_that_feasible_trials_have_shown():
     assert ledger.hypervolume(at) == pytest.approx(0.4 * 5.0 + 0.3 * 2.0)
 
 
-def test_the_front_by_steps_is_the_front_at_once():
+def test_incremental_front_equals_the_front_of_all():
     rng = np.random.default_rng(3)
     rows = np.round(rng.random((60, 3)) * 5) / 5
     metrics = {"a": "max", "b": "min", "c": "max"}
@@ -227,7 +227,7 @@ def test_the_front_by_steps_is_the_front_at_once():
     np.testing.assert_array_equal(searcher.history.Y, Y)
 
 
-def test_the_best_of_one_metric_is_feasible_or_the_nearest_is_told():
+def test_best_is_feasible_or_the_nearest_is_named():
     searcher = told(metrics=None, constraints={"memory": "<= 1"})
     with pytest.raises(TrialError, match="no trial has finished yet"):
         _ = searcher.best
@@ -241,7 +241,7 @@ def test_the_best_of_one_metric_is_feasible_or_the_nearest_is_told():
 
 
 @pytest.mark.parametrize("size", [1e-200, 1.0, 1e200, 5e307])
-def test_how_far_a_trial_is_from_feasible_does_not_depend_on_the_unit(size):
+def test_violation_does_not_depend_on_the_unit(size):
     """Squares of the smallest and the largest floats are 0 and infinite; the trial that is nearest stays the third."""
     searcher = told(metrics=None, constraints={"memory": "<= 0", "time": "<= 0"})
     for memory, time in ((3.0, 1.0), (1.0, 3.0), (1.0, 1.0), (2.0, 2.0)):
@@ -251,7 +251,7 @@ def test_how_far_a_trial_is_from_feasible_does_not_depend_on_the_unit(size):
     assert "trial 2 comes closest" in searcher.ledger.nearest
 
 
-def test_the_history_has_a_row_for_each_metric_and_constraint():
+def test_history_has_columns_of_metrics_and_margins():
     history = run("random").history
     X = history.X
     np.testing.assert_allclose(history.Y[:, 1], -X.sum(axis=1))
@@ -264,7 +264,7 @@ def test_the_history_has_a_row_for_each_metric_and_constraint():
 
 
 @pytest.mark.parametrize("method", sorted(TAKE))
-def test_a_method_finds_a_front_survives_failures_and_is_replayed(method, tmp_path):
+def test_methods_find_fronts_despite_failures_and_replay(method, tmp_path):
     @raybo.objective(space=SPACE, metrics=METRICS, constraints=RULES)
     def job(config):
         if config["x"] > 0.9:
@@ -336,7 +336,7 @@ def test_a_journal_of_one_metric_holds_nothing_new(tmp_path):
     assert load(path).goals == Goals(("loss",), ("min",))
 
 
-def test_a_study_is_continued_with_the_same_goals_only(tmp_path):
+def test_a_study_continues_only_with_equal_goals(tmp_path):
     def job(config):
         return result(**config)
 

@@ -31,7 +31,7 @@ def history_of(*events, sign=1.0):
     return history
 
 
-def test_an_empty_history_has_empty_arrays_of_the_right_shapes():
+def test_arrays_of_an_empty_history_have_their_shapes():
     history = history_of()
     assert len(history) == 0
     assert history.d == 2
@@ -41,7 +41,7 @@ def test_an_empty_history_has_empty_arrays_of_the_right_shapes():
 
 
 @given(st.permutations(range(6)), st.sampled_from([1.0, -1.0]))
-def test_arrays_come_in_the_order_of_asking_whatever_the_order_of_telling(order, sign):
+def test_arrays_are_in_the_order_of_asking(order, sign):
     history = history_of(*(asked(i, (i / 10, i / 20)) for i in range(6)), sign=sign)
     for i in order:
         kind, data = [(Kind.TOLD, {"value": float(i)}), (Kind.FAILED, {"reason": ""})][i % 3 == 2]
@@ -98,7 +98,7 @@ def test_a_copy_stands_still():
     assert history.records[1].state is State.PENDING
 
 
-def test_a_copy_is_like_the_history_that_it_is_of():
+def test_a_copied_history_equals_its_original():
     history = History(SPACE.cube, Goals(("a", "b"), ("max", "min")), SPACE.cube, 9, 1)
     history.apply(Planned(trials=3))
     history.generation, history.predicted_open, history.next_context = 1, 2, np.array([0.5, 0.5])

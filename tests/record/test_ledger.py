@@ -42,7 +42,7 @@ def ledger_of(*events, mode="max", context=None):
     st.randoms(use_true_random=False),
     st.sampled_from(["max", "min"]),
 )
-def test_the_incumbent_is_the_earliest_of_the_best_whatever_the_order_of_telling(values, rng, mode):
+def test_the_incumbent_is_the_earliest_best_trial(values, rng, mode):
     ledger = ledger_of(*(asked(i) for i in range(len(values))), mode=mode)
     order = list(range(len(values)))
     rng.shuffle(order)
@@ -59,7 +59,7 @@ def test_the_incumbent_is_the_earliest_of_the_best_whatever_the_order_of_telling
     assert ledger.best == ledger.trials[next(n for n in finished if values[n] == best)]
 
 
-def test_equal_bests_are_all_on_the_front_in_the_order_of_asking_and_are_not_looked_at_again(monkeypatch):
+def test_equal_bests_form_the_front_without_rescans(monkeypatch):
     counted = []
     of_goals = Goals.maximised
     monkeypatch.setattr(Goals, "maximised", lambda self, values: counted.append(1) or of_goals(self, values))
@@ -74,7 +74,7 @@ def test_equal_bests_are_all_on_the_front_in_the_order_of_asking_and_are_not_loo
     assert ledger.front == [ledger.incumbent] == [ledger.trials[1]]
 
 
-def test_both_views_of_a_trial_and_the_counts_agree():
+def test_trials_records_and_counts_agree():
     ledger = ledger_of(
         Planned(trials=9),
         *(asked(i) for i in range(6)),
@@ -94,7 +94,7 @@ def test_both_views_of_a_trial_and_the_counts_agree():
     assert (ledger.trials[2].reason, ledger.trials[2].attempt) == ("lost", 2)
 
 
-def test_an_event_gets_the_number_that_follows_unless_it_has_one():
+def test_an_event_without_number_gets_the_next():
     ledger = ledger_of()
     assert [ledger.apply(asked(0)).number, ledger.apply(told(0, 1.0)).number] == [1, 2]
     assert ledger.apply(Planned(trials=3, number=7)).number == ledger.last_event == 7
@@ -108,7 +108,7 @@ def test_what_cannot_follow_changes_nothing():
     assert (ledger.last_event, len(ledger.trials), ledger.count(State.FINISHED), ledger.best.value) == (2, 1, 1, 1.0)
 
 
-def test_a_context_is_kept_from_the_event_that_brings_it_to_the_end():
+def test_a_trials_context_stays_until_it_ends():
     met = {"context": [2.5], "c": [0.25]}
     later = ledger_of(asked(0), ContextObserved.of(0, met), told(0, 1.0), context=LOAD)
     first = ledger_of(asked(0, **met), told(0, 1.0), context=LOAD)

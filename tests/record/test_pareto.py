@@ -50,7 +50,7 @@ def test_hypervolume_of_values_of_any_size(k):
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])
-def test_points_that_are_not_above_the_reference_add_nothing(k):
+def test_points_below_the_reference_add_no_volume(k):
     Y = points(k)
     beyond = np.vstack([Y, np.concatenate([[5.0], np.full(k - 1, -1.0)])])
     assert hypervolume(beyond, np.zeros(k)) == pytest.approx(hypervolume(Y, np.zeros(k)))
@@ -78,7 +78,7 @@ def test_cells_are_what_is_not_dominated(k, steps):
     assert not inside[dominated].any()
 
 
-def test_without_a_front_all_above_the_reference_is_one_cell():
+def test_an_empty_front_gives_one_cell():
     lower, upper = cells(np.empty((0, 3)), np.array([1.0, 2.0, 3.0]))
     np.testing.assert_array_equal(lower, [[1.0, 2.0, 3.0]])
     assert np.isinf(upper).all()

@@ -26,7 +26,7 @@ def reason(limits, values, mode="max", origins=()):
     return stopping.reason
 
 
-def test_a_target_is_reached_by_what_is_at_least_as_good():
+def test_a_target_is_reached_by_an_equal_value():
     assert reason(Limits(target=0.9), [0.5, 0.89]) == ""
     assert reason(Limits(target=0.9), [0.5, 0.9, 1.0]) == "trial 1 has reached the target: value 0.9"
     assert reason(Limits(target=0.9), [0.91, 0.95], "min") == ""
@@ -44,7 +44,7 @@ def test_patience_counts_finished_trials_since_the_best():
     assert reason(Limits(patience=2), [0.5, 0.4, 0.3], origins=["added"] * 3) == ""
 
 
-def test_what_has_improved_since_is_no_reason_to_end():
+def test_a_recent_improvement_does_not_end_a_study():
     """A trial that ran on when the study ended, or trials of another command: the limit speaks of the last ones."""
     assert reason(Limits(patience=2), [0.5, 0.4, 0.4, 0.6]) == ""
     assert reason(Limits(target=0.5), [0.5, 0.4, 0.4, 0.6]).startswith("trial 0 ")
@@ -74,13 +74,13 @@ def test_runs_that_confirm_do_not_count():
     )
 
 
-def test_a_wider_limit_goes_on_from_the_same_events():
+def test_a_wider_limit_lets_a_study_continue():
     values = [0.5, *[0.4] * 10]
     assert reason(Limits(patience=10), values)
     assert not reason(Limits(patience=11), values)
 
 
-def test_three_proposals_in_a_row_that_promise_too_little():
+def test_three_low_gains_in_a_row_end_it():
     def after(*gains):
         stopping = Stopping(Limits(stop_below_gain=0.1), Goals())
         for number, gain in enumerate(gains):

@@ -68,7 +68,7 @@ def test_the_luckiest_is_not_the_most_promising(mode):
     assert sd > 0.0
 
 
-def test_which_are_run_again_does_not_depend_on_how_that_goes():
+def test_confirmed_configurations_do_not_depend_on_the_reruns():
     searcher, confirm = searched(noise=0.1), Confirm(3, 2)
     first = still_to_run(confirm, searcher.trials, searcher.history)
     assert len(first) == 6
@@ -79,7 +79,7 @@ def test_which_are_run_again_does_not_depend_on_how_that_goes():
     assert len(again(searcher.trials)) == 6
 
 
-def test_a_run_that_the_user_stopped_is_made_up_for():
+def test_a_stopped_confirmation_is_run_again():
     searcher, confirm = searched(), Confirm(2, 2)
     first = still_to_run(confirm, searcher.trials, searcher.history)
     asked = searcher.apply(searcher.known(searcher.trials[first[0]].config, Origin.CONFIRMED, {"confirms": first[0]}))
@@ -90,7 +90,7 @@ def test_a_run_that_the_user_stopped_is_made_up_for():
 
 
 @pytest.mark.parametrize("n", [3, 12])  # too few for a model, and enough
-def test_only_what_has_finished_and_keeps_the_constraints_is_run_again(n):
+def test_only_finished_feasible_trials_are_confirmed(n):
     searcher = Searcher(SPACE, "random", seed=0, constraints={"m": "<= 1"})
     for i in range(n):
         searcher.tell(searcher.ask(), {"value": 100.0 if i == 1 else float(i), "m": 2.0 if i == 1 else 0.5})
@@ -99,7 +99,7 @@ def test_only_what_has_finished_and_keeps_the_constraints_is_run_again(n):
     assert sorted(most_promising(searcher.trials, searcher.history, 99)) == [i for i in range(n) if i != 1]
 
 
-def test_the_means_are_of_further_runs_and_the_best_comes_first():
+def test_confirmed_means_are_of_reruns_best_first():
     searcher = searched()
     for number, values in {4: [1.0, 3.0], 9: [2.5, 2.5], 2: [0.5, None]}.items():
         for value in values:
@@ -114,7 +114,7 @@ def test_the_means_are_of_further_runs_and_the_best_comes_first():
 
 
 @pytest.mark.parametrize("rule", ["m: >= 0.5", "m: >= 0.5 at every step"])
-def test_what_breaks_a_constraint_when_it_is_run_again_comes_last(rule):
+def test_configurations_that_break_constraints_in_reruns_come_last(rule):
     """Its trial in the search was lucky with the constraint, as others are with the value."""
     name, _, bound = rule.partition(": ")
     searcher = Searcher(SPACE, "random", seed=0, constraints={name: bound}, steps=2)
@@ -132,7 +132,7 @@ def test_what_breaks_a_constraint_when_it_is_run_again_comes_last(rule):
     assert [(each.trial.number, each.infeasible) for each in found] == [(2, 0), (1, 1), (0, 2)]
 
 
-def test_one_configuration_is_run_again_once_however_often_it_was_searched():
+def test_a_repeated_configuration_is_confirmed_once():
     searcher = searched(n=3)
     for _ in range(3):
         searcher.add({"x": 0.3, "y": 0.6}, 1.0)
@@ -161,7 +161,7 @@ def test_expectations_are_made_when_they_are_asked_for():
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
-def test_details_hold_an_estimate_only_if_it_chose_the_trial():
+def test_details_hold_only_estimates_that_chose_the_trial():
     searcher = searched(n=12)
     best = searcher.best
     assert best == searcher.trials[best.number]
@@ -175,7 +175,7 @@ def test_details_hold_an_estimate_only_if_it_chose_the_trial():
 
 
 @pytest.mark.parametrize("mode", ["max", "min"])
-def test_what_is_expected_takes_in_what_was_told_since_in_the_users_sign(mode):
+def test_expected_values_follow_new_results_and_the_mode(mode):
     searcher, turn = searched(n=12, mode=mode), 1.0 if mode == "max" else -1.0
     before = [searcher.expected(number) for number in range(12)]
     assert None not in before
@@ -199,7 +199,7 @@ def test_the_best_expected_keeps_the_constraints():
     assert searcher.best_expected.value > best.value - 0.1
 
 
-def test_of_very_many_trials_the_best_ones_are_looked_at(monkeypatch):
+def test_only_the_best_of_many_trials_compete(monkeypatch):
     searcher = searched(noise=0.3, n=40)
     assert searcher.best_expected.number != searcher.best.number
     monkeypatch.setattr("raybo.methods.best.LIKELY", 1)
@@ -227,7 +227,7 @@ def test_expectations_are_in_the_values_units():
     np.testing.assert_allclose(found.gain(new, -1e6), mean + 1e6)
 
 
-def test_of_values_of_any_size_what_is_expected_is_finite():
+def test_expected_values_are_finite_at_any_scale():
     """Differences of the largest floats are infinite; what is expected scales with the values."""
     X = np.random.default_rng(0).random((9, 2))
     y = np.where(np.arange(9) % 3 > 0, X[:, 0], -X[:, 1])
@@ -254,7 +254,7 @@ def test_nothing_is_expected_far_beyond_all_values():
     assert sd.max() <= 3 * np.ptp(y)
 
 
-def test_a_deviation_of_huge_values_is_finite_and_of_others_what_it_was():
+def test_the_deviation_of_huge_values_is_finite():
     """The square of 1e300 is beyond every float; powers of two change no digit."""
     rng = np.random.default_rng(2)
     X, y = rng.random((20, 2)), rng.normal(size=20)

@@ -53,7 +53,7 @@ def study():
     return Study(description(), events())
 
 
-def test_trials_come_in_the_order_of_asking_with_what_became_of_them(study):
+def test_trials_are_listed_as_asked_with_their_outcomes(study):
     assert [trial.number for trial in study.trials] == list(range(6))
     assert [str(trial.state) for trial in study.trials] == [
         "finished",
@@ -103,7 +103,7 @@ def test_it_is_loaded_from_a_journal(tmp_path, study):
 # ---- as a table
 
 
-def test_a_row_a_trial_and_a_column_a_parameter(study):
+def test_the_dataframe_has_trials_as_rows(study):
     frame = study.to_dataframe()
     facts = ["number", "state", "value", "seconds", "attempt", "reason", "expected", "expected_sd"]
     assert list(frame.columns) == [*facts, "lr", "m.n", "m.c", "f1"]
@@ -117,7 +117,7 @@ def test_a_row_a_trial_and_a_column_a_parameter(study):
     assert len(Study(description(), []).to_dataframe()) == 0
 
 
-def test_further_metrics_never_take_the_place_of_another_column_and_lists_are_json():
+def test_further_metrics_never_overwrite_other_columns():
     asked = {"x": [0.5, 0.5, 0.5], "values": [0.1, 3, 0], "tags": {}, "seen": 0}
     metrics = {"value": 3, "curve": [1, 2.5], "lr": "words"}
     told = [Asked.of(0, asked, number=1), Told(0, value=0.5, metrics=metrics, number=2)]
@@ -180,7 +180,7 @@ def test_a_trials_directory_is_where_artifacts_are_kept(tmp_path):
     assert kept_in(tmp_path / "other").artifacts == []
 
 
-def test_under_a_uri_its_files_are_told_and_what_it_printed_is_here(tmp_path):
+def test_files_under_a_uri_are_named_output_shown(tmp_path):
     study = kept_in(tmp_path, str(tmp_path / "first"), "s3://bucket/prefix")
     assert study.directory(0) is None
     assert study.files(0) == ["s3://bucket/prefix/s.trials/0"]

@@ -80,7 +80,7 @@ def test_results_and_configurations_enter_once(path):
     assert study.explain(study.trials[1]) == "added by the user"
 
 
-def test_what_is_named_twice_enters_twice_and_once_more_never(path):
+def test_known_results_enter_a_journal_only_once(path):
     known = warm_start.known_of([(config(0.5), v) for v in (1.0, 3, 3.0)] + [config(0.5), config(0.5)], SPACE)
     assert enter(path, describe(), known[:2] + known[3:4]) == 3
     assert enter(path, describe(), known) == 2
@@ -101,7 +101,7 @@ def test_so_do_results_of_several_numbers(tmp_path):
     assert enter(path, described, known) == 0
 
 
-def test_the_finished_trials_of_another_study_enter_with_their_origin(path):
+def test_finished_trials_of_another_study_keep_their_origin(path):
     other = other_study(configs=[config(0.1), config(0.2)])
     known = warm_start.known_from(other, GOALS, SPACE)
     assert enter(path, describe(), known) == 2
@@ -137,7 +137,7 @@ def test_an_overlapping_space_takes_what_fits():
     assert [(entry.config, entry.value) for entry in known] == [(config(0.5), 0.0), (config(0.25, 4, None), 4.0)]
 
 
-def test_what_cannot_be_taken_is_refused_with_the_reason(tmp_path):
+def test_invalid_warm_starts_are_refused_with_the_reason(tmp_path):
     with pytest.raises(JournalError, match="it wants max score, and this study min score"):
         warm_start.known_from(other_study(configs=[config()]), replace(GOALS, modes=("min",)), SPACE)
     with pytest.raises(JournalError, match="it has no results yet"):
@@ -201,7 +201,7 @@ def job(config):
 
 
 @pytest.mark.ray
-def test_a_study_runs_what_is_enqueued_first_and_knows_what_is_known(ray_session, tmp_path):
+def test_enqueued_configurations_run_first_and_known_results_count(ray_session, tmp_path):
     first = raybo.tune(job, trials=4, method="random", seed=0, storage=tmp_path / "first.db", workers=1)
     again = {
         "trials": 3,
@@ -235,7 +235,7 @@ def stepping(config):
 
 
 @pytest.mark.ray
-def test_an_enqueued_trial_is_run_again_only_where_it_had_begun(ray_session, tmp_path):
+def test_an_enqueued_trial_reruns_only_if_it_began(ray_session, tmp_path):
     path, again = tmp_path / "killed.db", {"trials": 3, "method": "random", "seed": 1, "workers": 1}
     raybo.tune(stepping, **again, storage=tmp_path / "whole.db", enqueue=[{"x": 0.25}, {"x": 0.5}, {"x": 0.75}])
     whole = load(tmp_path / "whole.db")
@@ -259,7 +259,7 @@ def test_an_enqueued_trial_is_run_again_only_where_it_had_begun(ray_session, tmp
 
 
 @pytest.mark.ray
-def test_a_study_that_is_stopped_keeps_the_enqueued_trials_that_have_not_begun(ray_session, tmp_path):
+def test_a_stopped_study_keeps_its_enqueued_trials(ray_session, tmp_path):
     hang, begun = tmp_path / "hang", tmp_path / "begun"
     hang.touch()
 
@@ -296,7 +296,7 @@ def test_a_study_that_is_stopped_keeps_the_enqueued_trials_that_have_not_begun(r
 
 
 @pytest.mark.ray
-def test_all_that_is_enqueued_is_run_whatever_else_would_end_the_study(ray_session, tmp_path):
+def test_stopping_rules_wait_for_all_enqueued_trials(ray_session, tmp_path):
     command = {"trials": 2, "method": "random", "seed": 1, "workers": 1, "storage": tmp_path / "s.db", "target": 0.1}
     study = raybo.tune(job, **command, enqueue=[{"x": 0.25}, {"x": 0.5}, {"x": 0.75}])
     assert [trial.value for trial in study.trials] == [0.25, 0.5, 0.75]
@@ -318,14 +318,14 @@ def test_what_was_stopped_may_be_enqueued_again(path):
     assert enter(path, describe(), warm_start.known_of([config(0.1)], SPACE)) == 0
 
 
-def test_a_list_in_a_file_is_what_the_command_line_takes(tmp_path):
+def test_the_command_line_reads_enqueued_lists_from_files(tmp_path):
     from raybo.cli.arguments import read_list
 
     (tmp_path / "k.json").write_text(json.dumps([config(), {"config": config(), "value": 1}]))
     assert len(warm_start.known_of(read_list(tmp_path / "k.json"), SPACE)) == 2
 
 
-def test_a_configuration_in_text_names_what_its_choices_open():
+def test_a_configuration_as_text_names_conditional_parameters():
     space = raybo.Space(
         {
             "model": raybo.Categorical(
@@ -356,7 +356,7 @@ def study_of(space, configs, path=None):
     return Study(description, events)
 
 
-def test_results_of_a_narrower_space_are_known_in_a_wider_one_with_what_the_new_parameters_were():
+def test_results_of_a_narrower_space_take_defaults():
     old = study_of({"lr": Float(0, 1)}, [{"lr": 0.2}, {"lr": 0.7}])
     wide = Space({"lr": Float(-1, 2), "model": {"dropout": Float(0, 1)}, "act": Categorical(["relu", "tanh"])})
     for defaults in ({"model.dropout": 0.0, "act": "tanh"}, {"model.dropout": "0", "act": "tanh"}):
@@ -367,14 +367,14 @@ def test_results_of_a_narrower_space_are_known_in_a_wider_one_with_what_the_new_
         assert [known.value for known in found] == [0.0, 1.0]
 
 
-def test_a_default_is_for_those_results_alone_that_have_no_value_there():
+def test_defaults_fill_only_missing_values():
     small, large = {"C": Float(0, 1)}, {"C": Float(0, 1), "d": Float(0, 1)}
     old = study_of({"m": Categorical([small, large])}, [{"m": {"C": 0.2}}, {"m": {"C": 0.3, "d": 0.7}}])
     found = warm_start.known_from(old, Goals(), Space({"m": Categorical([large, "none"])}), {"m.d": 0.5})
     assert [known.config["m"] for known in found] == [{"C": 0.2, "d": 0.5}, {"C": 0.3, "d": 0.7}]
 
 
-def test_what_was_enqueued_before_is_not_wanted_once_more(path):
+def test_a_configuration_is_enqueued_only_once(path):
     searcher = Searcher.of(describe())
     row = SPACE.pack(config())
     asked = warm_start.wanted(searcher, row)
@@ -432,7 +432,7 @@ BRANCHES = [
         {"m": "svm", "m.svm.C": "0.5", "m.svm.inner": "rbf", "m.svm.inner.rbf.gamma": "0.25", "m.knn.k": 3},
     ],
 )
-def test_a_new_choice_is_given_with_what_it_opens(defaults):
+def test_a_new_choice_brings_its_conditional_parameters(defaults):
     old = study_of({"lr": Float(0, 1)}, [{"lr": 0.2}])
     (known,) = warm_start.known_from(old, Goals(), Space({"lr": Float(0, 1), "m": Categorical(BRANCHES)}), defaults)
     assert known.config == {"lr": 0.2, "m": {"kind": "svm", "C": 0.5, "inner": {"kernel": "rbf", "gamma": 0.25}}}
@@ -452,7 +452,7 @@ def test_a_branch_may_grow():
     ]
 
 
-def test_results_that_break_a_rule_are_left_out_and_where_all_do_the_rule_is_named():
+def test_results_that_break_a_rule_are_left_out():
     old = study_of({"a": Float(0, 1), "b": Float(0, 1)}, [{"a": 0.2, "b": 0.5}, {"a": 0.7, "b": 0.1}])
     ruled = Space({"a": Float(0, 1), "b": Float(0, 1)}, where="a < b")
     assert [known.config["a"] for known in warm_start.known_from(old, Goals(), ruled)] == [0.2]

@@ -20,7 +20,7 @@ from raybo.study.confirmation import again_count
 
 @dataclass(frozen=True)
 class Before:
-    """What stood before an event.
+    """The committed state before an event.
 
     Attributes:
         trial: the trial it is about; None if it asks for that trial, or is about none.
@@ -33,7 +33,7 @@ class Before:
 
     @classmethod
     def of(cls, ledger: Ledger, event: Event) -> Before:
-        """What stands now."""
+        """The state now."""
         number = event.trial
         trial = None if number is None or number >= len(ledger.trials) else ledger.trials[number]
         return cls(trial, ledger.incumbent, ledger.front)
@@ -55,7 +55,7 @@ class Committed:
         self._ahead.append((event, before))
 
     def advance(self, number: int) -> list[tuple[Event, Before]]:
-        """The journal goes up to an event; returns those that this adds, in their order."""
+        """Advance to the journal's last event; return the events that this adds, in order."""
         count = sum(event.number <= number for event, _ in self._ahead)
         new, self._ahead = self._ahead[:count], self._ahead[count:]
         return new
@@ -75,7 +75,7 @@ class Committed:
         return [trial for trial in now if trial is not None]
 
     def count(self, *states: State) -> int:
-        """How many trials are in any of the given states."""
+        """Count the trials in any of the given states."""
         count = self._ledger.count(*states)
         for number, trial in self._trials_before().items():
             count += (trial is not None and trial.state in states) - (self._ledger.trials[number].state in states)
@@ -100,7 +100,7 @@ class Committed:
 
     @property
     def run_again(self) -> int:
-        """How many trials run a configuration again, to confirm it."""
+        """Count the trials that run a configuration again, to confirm it."""
         return again_count(self.trials, self._ledger.history)
 
     @property

@@ -1,4 +1,4 @@
-"""Why a study ends before all its trials have been run: it is stopped, or the search has found enough."""
+"""Decides that a study ends before all its trials have been run: it is stopped, or the search has found enough."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Ending:
 
     @property
     def reason(self) -> str:
-        """Why it ends early; empty if it does not."""
+        """The reason to end early; empty if there is none."""
         return self.stopped or self.enough
 
     def stop(self, reason: str) -> bool:

@@ -1,9 +1,9 @@
-"""The event log of a running study: what has happened, committed before anybody outside hears of it.
+"""The event log of a running study: each event is committed before it has any effect outside.
 
 The searcher takes in an event at once, so that the next proposal takes it into account; the event then waits for the
 next commit. What is shown of the study (counts, the best, timings, notes) comes from committed events only.
 
-A thread writes: while it waits for the disk, the study goes on, and what is added meanwhile goes into the next commit.
+A thread writes: while it waits for the disk, the study continues, and events added meanwhile go into the next commit.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class EventLog:
     Args:
         plan: what is run; the number of trials that it names is recorded, if that is news.
         objective: what is tuned, without its function.
-        pace: hears what each suggestion and each finished trial took.
+        pace: receives the duration of each suggestion and of each finished trial.
     Attributes:
         searcher: knows everything that was added, committed or not.
         committed: the study as far as it is committed, which is what others are shown.
@@ -93,13 +93,13 @@ class EventLog:
         self._notes: deque[tuple[int, str]] = deque(maxlen=NOTES)
         self._misses_context = False  # whether a trial came without a declared context
         self._leaves_metrics = False  # whether a trial returned something that is not kept
-        self._misses_reports = False  # whether a trial told a scheduler nothing
+        self._misses_reports = False  # True once a trial reported nothing to a scheduler
         self._ended_before = 0  # trials, when the driver began
         for event in self.journal.events:
             before = Before.of(self.searcher.ledger, event)
             self.searcher.apply(event)
             self._announce(event, before)
-            self._hear(event)
+            self._update(event)
             if isinstance(event, TrialEvent) and not isinstance(event, Asked):
                 self.touched.add(event.trial)
             if isinstance(event, Retried):
@@ -133,19 +133,19 @@ class EventLog:
             now is not None and (best is None or now.value != best.value)
         ):
             self.improved = numbered.number
-        self._hear(numbered)
+        self._update(numbered)
         self.committed.add(numbered, before)
         self._unwritten.append(numbered)
         return numbered
 
     def commit(self) -> None:
-        """Commit what was added, in one transaction, and only then let it be told.
+        """Commit the added events in one transaction, and only then announce them.
 
         Raises:
             JournalError: it could not be written; the next commit tries again.
         """
         self._write()
-        self._tell()
+        self._announce_committed()
 
     async def committed_to(self, number: int) -> None:
         """Wait until an event is committed, with whatever is added before the disk is free for it.
@@ -157,17 +157,17 @@ class EventLog:
             if self._writing is None or self._writing.done():
                 self._writing = asyncio.get_running_loop().run_in_executor(self._thread, self._write)
             await asyncio.shield(self._writing)
-            self._tell()
+            self._announce_committed()
 
     async def commit_quietly(self, number: int) -> None:
-        """The same where nobody hears an error: it is noted, and the next commit raises it where it is heard."""
+        """Commit without raising: an error is stored, and the next `commit` raises it."""
         try:
             await self.committed_to(number)
         except JournalError as error:
             self._notes.append((self.newest, str(error)))
 
     def commit_in_background(self, number: int) -> None:
-        """The same without waiting, unless it has been done: a proposal may have taken that event with it."""
+        """Commit without waiting, unless that is done: a proposal's commit may have included the event."""
         if self.committed.last_event < number and not self._is_closed:
             task = asyncio.ensure_future(self.commit_quietly(number))
             self._tasks.add(task)
@@ -182,8 +182,8 @@ class EventLog:
                 del self._unwritten[: len(batch)]
                 self._written = batch[-1].number
 
-    def _tell(self) -> None:
-        """Let what is committed be told; in the study's own thread."""
+    def _announce_committed(self) -> None:
+        """Announce the committed events, in the study's own thread."""
         for event, before in self.committed.advance(self._written):
             self._announce(event, before)
             if isinstance(event, Told):
@@ -244,21 +244,21 @@ class EventLog:
         self._notes.append((self.newest + 1, text))
 
     def has_asked_enough(self) -> bool:
-        """Whether no trial more is wanted, if those that run end with a result or a failure."""
+        """Return True if no further trial is needed, provided that the running ones end with a result or a failure."""
         trials, history = self.searcher.trials, self.searcher.history
         not_counted = self.committed.count(State.STOPPED) + again_count(trials, history)
         return len(trials) - not_counted >= self.plan.trials
 
     def close(self) -> None:
-        """Close the journal, when the disk has what it was given."""
+        """Close the journal once everything written is on disk."""
         self._is_closed = True
         for task in self._tasks:
             task.cancel()
         self._thread.shutdown()
         self.journal.close()
 
-    def _hear(self, event: Event) -> None:
-        """Whether enough was found, and whether trials fail alike: if none has ever finished, those of this command."""
+    def _update(self, event: Event) -> None:
+        """Update the stopping rules and the count of equal failures, this command's only if none ever finished."""
         self._last = event
         self.stopping.hear(event)
         trial = None if event.trial is None else self.searcher.trials[event.trial]

@@ -1,4 +1,4 @@
-"""Chooses the trial that a free worker submits next, as `workers` says, and has its event committed."""
+"""Chooses the trial that a free worker submits next, as `workers` decides, and has its event committed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a study's recent suggestions and trials took, and what is therefore done ahead of time."""
+"""Measures a study's recent suggestions and trials, and decides by that what is done ahead of time."""
 
 from __future__ import annotations
 

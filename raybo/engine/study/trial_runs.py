@@ -1,4 +1,4 @@
-"""The trials in Ray's hands: performs the steps of `lifecycle`, and turns whatever happens into an occurrence."""
+"""Runs trials as Ray tasks: performs the steps of `lifecycle`, and turns whatever happens into an occurrence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker of a study does next, and what is done ahead of time for it. Pure; the loop performs it.
+"""Decides a worker's next action, and what is done ahead of time for it. Pure; the loop performs it.
 
     what        if; the first that holds
     leave       more workers are open than trials are to be in flight
@@ -31,7 +31,7 @@ class Turn(Enum):
 
 
 class Ahead(Enum):
-    """What is done ahead of time while trials run."""
+    """An action ahead of time, while trials run."""
 
     TRIAL = "trial"
     PROPOSAL = "proposal"

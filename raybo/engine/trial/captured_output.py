@@ -4,7 +4,7 @@ While a trial runs, its worker's file descriptors 1 and 2 lead to a file of that
 A thread sends new output from there to the study several times a second; the rest goes with the trial's result. Output
 is not lost with its worker: if a worker on the study's own node dies, the study reads its file.
 
-The file begins with a line that says whose output it holds: the study, the trial, the attempt, where in the file that
+The file begins with a line that identifies the output: the study, the trial, the attempt, where in the file that
 output begins, and how many bytes came before. It is a file, not a pipe, so that whoever writes to it never waits.
 """
 

@@ -54,7 +54,7 @@ def breaks_none(value: float, metrics: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class AttemptInfo:
-    """What an attempt has to know of its run before it begins.
+    """The facts of a run that an attempt needs before it begins.
 
     Attributes:
         steps: how many steps a whole run has; None if that is not declared.

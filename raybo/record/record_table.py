@@ -1,4 +1,4 @@
-"""A study's trials in a row, with arrays of their points and values that grow along.
+"""A study's records in a table: a list that also has their points, states and values as growing columns.
 
 A history is read whole for every proposal. Made anew from ten thousand records each time, its arrays would take longer
 than the proposal.
@@ -21,7 +21,7 @@ _CODES = {state: code for code, state in enumerate(State)}
 
 
 class Row(Protocol):
-    """What is kept in columns: a point (d,) with its tags, which never change; a state and a value, which do."""
+    """A row has a point (d,) and tags, which never change, and a state and a value, which do."""
 
     @property
     def x(self) -> Array: ...
@@ -36,7 +36,7 @@ class Row(Protocol):
 R = TypeVar("R", bound=Row)
 
 
-class Records(Generic[R]):
+class RecordTable(Generic[R]):
     """A list of records that also has them in columns.
 
     Args:
@@ -57,9 +57,9 @@ class Records(Generic[R]):
         for record in records:
             self.append(record)
 
-    def copy(self) -> Records[R]:
+    def copy(self) -> RecordTable[R]:
         """A list that later changes of this one do not reach; points, which never change, are shared."""
-        other: Records[R] = Records(self._points.d)
+        other: RecordTable[R] = RecordTable(self._points.d)
         n = len(self._items)
         other._items, other._points = list(self._items), self._points
         other._states, other._values = self._states[:n].copy(), self._values[:n].copy()
@@ -80,7 +80,7 @@ class Records(Generic[R]):
         self._note(number, record)
 
     def __setitem__(self, number: int, record: R) -> None:
-        """Return what became of a record: its point and its tags are the same."""
+        """Replace a record by its later state; its point and its tags do not change."""
         self._counts[self._items[number].state] -= 1
         self._items[number] = record
         self._note(number, record)
@@ -123,7 +123,7 @@ class Records(Generic[R]):
         return self._values[self.numbers(*states)]
 
     def count(self, *states: State) -> int:
-        """Return how many records are in any of these states."""
+        """Return the number of records in any of these states."""
         return sum(self._counts[state] for state in states)
 
     def with_tag(self, name: str) -> tuple[int, int, int] | None:

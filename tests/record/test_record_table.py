@@ -1,4 +1,4 @@
-"""Records in columns are those of a list, whatever becomes of them and of their copies."""
+"""A record table agrees with a list of records, whatever becomes of them and of their copies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raybo.record.records import Records
+from raybo.record.record_table import RecordTable
 from raybo.record.states import State
 from raybo.record.trial import Record
 
@@ -37,9 +37,9 @@ def assert_same(records, listed):
 
 
 @given(STEPS)
-def test_columns_agree_with_a_list_and_copies_are_apart(steps):
+def test_columns_agree_with_records_and_copies_are_independent(steps):
     """Each step asks, ends or copies in one of the lists that there are by then."""
-    lists = [(Records(D), [])]
+    lists = [(RecordTable(D), [])]
     for what, number, state in steps:
         records, listed = lists[number % len(lists)]
         if what == "copy" and len(lists) < 5:
@@ -59,5 +59,5 @@ def test_columns_agree_with_a_list_and_copies_are_apart(steps):
 
 def test_records_are_made_of_others():
     listed = [Record(np.full(D, i / 70), {}, State.FINISHED, y=float(i)) for i in range(70)]
-    assert_same(Records(D, listed), listed)
-    assert Records(D, listed)[-2:] == listed[-2:]
+    assert_same(RecordTable(D, listed), listed)
+    assert RecordTable(D, listed)[-2:] == listed[-2:]
