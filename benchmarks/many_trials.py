@@ -26,7 +26,7 @@ import raybo
 from benchmarks.figures import Figure, Figures, at_most, command
 from benchmarks.searches import Array, unit_space
 from raybo.common.threads import limit_threads
-from raybo.methods.parts import local_data
+from raybo.methods.parts import local_models
 from raybo.record.goals import Goals
 from raybo.record.pareto import hypervolume
 from trials.constrained import CONSTRAINED
@@ -108,12 +108,12 @@ class Run:
 @contextmanager
 def only_exact(method: str) -> Iterator[str]:
     """The method to make, and for `exact` no history that counts as large."""
-    kept = local_data.LARGE
-    local_data.LARGE = 10**9 if method == EXACT else kept
+    kept = local_models.LARGE
+    local_models.LARGE = 10**9 if method == EXACT else kept
     try:
         yield "auto" if method == EXACT else method
     finally:
-        local_data.LARGE = kept
+        local_models.LARGE = kept
 
 
 def with_goals(name: str, method: str, seed: int, trials: int) -> Run:

@@ -7,6 +7,7 @@ import json
 import time
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -17,7 +18,7 @@ from raybo.common.arguments import by_name, whole_number
 from raybo.common.errors import MethodError, NumericalError, TrialError
 from raybo.common.messages import first_line, shown
 from raybo.common.threads import limit_threads
-from raybo.methods.best import Recommender
+from raybo.methods.best import Recommender, expected_gain
 from raybo.methods.explaining import explain, is_proposed, reading_tags
 from raybo.record.contexts import ContextFields, told_context
 from raybo.record.description import Description
@@ -409,12 +410,13 @@ class Searcher:
 
     # ---- what a study engine needs beside ask and tell
 
-    def propose(self, history: History, context: Mapping[str, Any] | None = None) -> Asked:
+    def propose(self, history: History, context: Mapping[str, Any] | None = None, *, with_gain: bool = False) -> Asked:
         """The event of asking for the next trial after this history. Changes nothing; may run in another thread.
 
         Args:
             history: what is known.
             context: the context that the trial will have, if it is known in advance.
+            with_gain: add how much the proposal is expected to gain, unless it is one of a design or a guess.
         """
         number = len(history)
         known_first = self._read(context, number)
@@ -437,7 +439,11 @@ class Searcher:
         row = self.space.rows(x)[0]
         if origin_of(proposal.tags) is Origin.GUESSED:
             row = self.space.as_guessed(row)
-        return self._asked(history, x, row, proposal.tags, spent, known_first)
+        asked = self._asked(history, x, row, proposal.tags, spent, known_first)
+        if with_gain and not proposal.in_design and asked.origin is None:
+            gain = expected_gain(history, x[0])
+            return replace(asked, gain=gain)
+        return asked
 
     def known(
         self, config: Mapping[str, Any], origin: Origin = Origin.ADDED, source: Mapping[str, Any] | None = None

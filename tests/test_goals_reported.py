@@ -29,8 +29,7 @@ from raybo.engine.trial.report_sender import Answer, AttemptInfo, ReportSender
 from raybo.engine.trial.task import run_trial
 from raybo.experiments.here import tune_here
 from raybo.journal import Journal
-from raybo.methods.default.curves import fitted_curves
-from raybo.methods.parts.multi_objective import FitOptions, Several
+from raybo.methods.parts.multi_objective import FitOptions, fitted_goals
 from raybo.methods.parts.running_trials import predicted
 from raybo.record.events import KINDS, Asked, Failed, Kind, Paused, Pruned, Reported, Resumed, Retried, Told
 from raybo.record.goals import Constraint, Goals
@@ -463,9 +462,9 @@ def test_constraint_models_learn_from_pruned_trials(tmp_path):
     history = study.history
     ended = study.count(State.PRUNED)
     assert 0 < ended < 12
-    several = Several.of(history, FitOptions(standard_model()), np.random.default_rng(0))
-    assert several.limits[0].gp.n == 12
-    worth = several.limits[0].value(np.array([[0.2, 0.5], [0.95, 0.5]]))
+    goals = fitted_goals(history, FitOptions(standard_model()), np.random.default_rng(0))
+    assert goals.limits[0].gp.n == 12
+    worth = goals.limits[0].value(np.array([[0.2, 0.5], [0.95, 0.5]]))
     assert worth[0] > np.log(0.9)
     assert worth[1] < np.log(0.1)
 
@@ -534,14 +533,14 @@ def test_models_include_predictions_of_pruned_trials(tmp_path, declared):
     history = study.history
     pruned = history.records.numbers(State.PRUNED)
     assert len(pruned) > 15
-    several = Several.of(history, FitOptions(standard_model()), np.random.default_rng(0))
+    goals = fitted_goals(history, FitOptions(standard_model()), np.random.default_rng(0))
     ends = [rugged(study.trials[number].config, STEPS) for number in pruned]
     truths = [history.goals.known(each) for each in ends]
-    for j, gp in enumerate([*(fit.gp for fit in several.metrics), several.limits[0].gp]):
+    for j, gp in enumerate([*(fit.gp for fit in goals.metrics), goals.limits[0].gp]):
         assert gp.n == 60
         expected = gp.posterior(history.points(State.PRUNED))[0]
         assert np.corrcoef(expected, np.array(truths)[:, j])[0, 1] > 0.8
-    with_margins = several.limits[0].gp.observations.added
+    with_margins = goals.limits[0].gp.observations.added
     assert (with_margins[pruned] > 0.0).all()
     assert not np.delete(with_margins, pruned).any()
 
@@ -551,19 +550,19 @@ def test_auto_models_the_curves_of_every_number(tmp_path):
     study = run(steps, tmp_path / "a.db", 16, "sobol", "asha", metrics=METRICS, constraints={"megabytes": "<= 90"})
     history = study.history
     assert study.count(State.FINISHED) < 6
-    several = Several.of(history, FitOptions(standard_model(), of_curves=fitted_curves), np.random.default_rng(0))
-    assert set(several.tags) == {"theta_curves", "theta_1_curves", "theta_limit_0_curves"}
+    goals = fitted_goals(history, FitOptions(standard_model(), models_curves=True), np.random.default_rng(0))
+    assert set(goals.tags) == {"theta_curves", "theta_1_curves", "theta_limit_0_curves"}
     pruned = history.records.numbers(State.PRUNED)
     ends = np.array([history.goals.known(at_step(study.trials[number].config, STEPS)) for number in pruned])
-    for j, gp in enumerate([*(fit.gp for fit in several.metrics), several.limits[0].gp]):
+    for j, gp in enumerate([*(fit.gp for fit in goals.metrics), goals.limits[0].gp]):
         expected = gp.posterior(history.points(State.PRUNED))[0]
         assert np.corrcoef(expected, ends[:, j])[0, 1] > 0.9
 
 
 def test_final_only_numbers_use_finished_trials(told_early):
     one = ended(told_early, [{"accuracy": 9.0}], x=0.9)
-    several = Several.of(told_early, FitOptions(standard_model(), of_curves=fitted_curves), np.random.default_rng(0))
-    with_curves, at_the_end = several.metrics[0].gp.curves, several.limits[1].gp
+    goals = fitted_goals(told_early, FitOptions(standard_model(), models_curves=True), np.random.default_rng(0))
+    with_curves, at_the_end = goals.metrics[0].gp.curves, goals.limits[1].gp
     assert (with_curves.observations.X[:, :2] == told_early.records[one].x).all(axis=1).any()
     assert at_the_end.n == 4  # three ends, and the pruned trial believed at the mean
     assert at_the_end.posterior(told_early.records[one].x[None])[1][0] < 1e-3
@@ -738,9 +737,9 @@ def test_running_trials_may_beat_the_front():
         searcher.add({"x": 0.05 * i}, {"accuracy": 0.05 * i, "seconds": -0.05 * i})
     for _ in range(4):
         assert 0.0 <= searcher.ask().config["x"] <= 1.0
-    several = Several.of(searcher.history, FitOptions(standard_model()), np.random.default_rng(0))
-    np.testing.assert_allclose(several.near, searcher.history.X[[9]])
-    assert (several.front > several.metrics[0].outputs.apply(np.array([0.45]))).all()
+    goals = fitted_goals(searcher.history, FitOptions(standard_model()), np.random.default_rng(0))
+    np.testing.assert_allclose(goals.near, searcher.history.X[[9]])
+    assert (goals.front > goals.metrics[0].outputs.apply(np.array([0.45]))).all()
 
 
 @pytest.mark.parametrize(

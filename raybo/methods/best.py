@@ -19,11 +19,11 @@ import numpy as np
 
 from raybo.common.threads import limit_threads
 from raybo.record.contexts import told_context
-from raybo.record.events import Asked
 from raybo.record.history import History
 from raybo.record.ledger import Ledger
 from raybo.record.states import State
 from raybo.record.trial import Trial
+from raybo.space import Array
 
 if TYPE_CHECKING:
     from raybo.surrogate.noisy_trials import Expectation
@@ -153,18 +153,16 @@ class Recommender:
         return trial.with_estimate(dict(zip(EXPECTED, (self._ledger.goal.value_of(mean), sd), strict=True)))
 
 
-def expected_gain(history: History, asked: Asked) -> float | None:
-    """How much a proposal is expected to improve on the best value, in the metric's units.
+def expected_gain(history: History, x: Array) -> float | None:
+    """Return how much a point (d,) is expected to improve on the best value, in the metric's units.
 
-    None for the points of an initial design, which promise nothing, and while trials are too few to expect anything.
+    None while trials are too few to expect anything.
     """
-    if "sobol" in asked.tags or "design" in asked.tags:
-        return None
     model = _fitted(history)
     if model is None or not history.feasible.any():
         return None
     with limit_threads(1):
-        return float(model.gain(asked.point[None, :], float(history.y[history.feasible].max()))[0])
+        return float(model.gain(x[None, :], float(history.y[history.feasible].max()))[0])
 
 
 def _fitted(history: History) -> Expectation | None:

@@ -47,10 +47,12 @@ class Proposal:
     Attributes:
         x: (d,), a point of the unit cube.
         tags: plain JSON, stored with the trial and read back through the history.
+        in_design: True for a point of an initial design, from which no improvement is expected.
     """
 
     x: Array
     tags: Tags = field(default_factory=dict)
+    in_design: bool = False
 
 
 class History:

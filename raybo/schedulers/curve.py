@@ -1,7 +1,7 @@
 """curve: a model of configuration and step predicts a trial's last value, and trials that can hardly win are ended.
 
-Ours; the model is that of `raybo/methods/default/curves.py`, which cites its sources. At a thirteenth, a quarter and a
-half of the steps, a trial ends
+Ours; the model is that of `raybo/methods/parts/learning_curves.py`, which cites its sources. At a thirteenth, a quarter
+and a half of the steps, a trial ends
 - the first time, if it is one of the first trials: a short look at several is worth more than the whole of one, as
   nothing is known yet;
 - if the probability that it ends better than the best one, finished or expected, is below `odds`.
@@ -21,7 +21,7 @@ from scipy.special import ndtr
 
 from raybo.common.options import option
 from raybo.common.threads import limit_threads
-from raybo.methods.default.curves import expected_ends
+from raybo.methods.parts.learning_curves import LEAST_STD, final_means, fit_curves, reported
 from raybo.record.history import History
 from raybo.record.origin import Origin, confirms, origin_of
 from raybo.record.states import State
@@ -71,16 +71,16 @@ class Curve(Scheduler):
             return self._judged(history, trial)
 
     def _judged(self, history: History, trial: int) -> Verdict:
-        ends = expected_ends(_of_search(history.of_judged), refit=False)
-        own = ends.trials.index(trial)
-        others = np.delete(ends.mean, own)
-        best = max(ends.incumbent, float(others.max())) if len(others) else ends.incumbent
+        search = _of_search(history.of_judged)
+        fit = fit_curves(search, refit=False)
+        others = np.delete(final_means(fit.gp, search), reported(search).index(trial))
+        best = max(fit.incumbent, float(others.max())) if len(others) else fit.incumbent
         if best == -math.inf:  # there is no other
             return GO
-        expects = ends.prediction(history.records[trial].x)
-        mean, sd = expects["mean"], expects["std"]
+        prediction = fit.prediction(history.records[trial].x)
+        mean, sd = prediction["mean"], max(prediction["std"], LEAST_STD)
         probability = float(ndtr((mean - best) / sd))
-        low, expected, high, above = ends.outputs.invert(np.array([mean - sd, mean, mean + sd, best])).tolist()
+        low, expected, high, above = fit.outputs.invert(np.array([mean - sd, mean, mean + sd, best])).tolist()
         why = (
             f"beats {in_words(history, above)} with probability {probability:.2g}: expects "
             f"{in_words(history, expected)}, from {in_words(history, low)} to {in_words(history, high)}"

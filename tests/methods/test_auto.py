@@ -37,7 +37,7 @@ def committee(function, n=30, noise=0.0, seed=0, **settings):
     rng = np.random.default_rng(seed)
     X = rng.random((n, 2))
     y = function(X) + noise * rng.standard_normal(n)
-    given = {"believed": NOBODY, "last": {}, "turn": 0} | settings
+    given = {"believed": NOBODY, "last": {}, "turn": 0, "best": X[np.argmax(y)]} | settings
     return convene(X, y, Tamed.of(y), (False, False), **given), X, y
 
 
@@ -112,7 +112,7 @@ def test_only_models_with_weight_are_asked():
     for seed in range(4):
         found, _, _ = committee(lambda X: X[:, 0], noise=1.0, seed=seed)
         kept = [weight for weight in weights(found).values() if weight >= NO_SAY]
-        assert len(found.models) == len(found.weights) == len(kept)
+        assert len(found.members) == len(found.weights) == len(kept)
         assert found.weights[0] == 1.0
         assert max(found.weights) == 1.0
 
@@ -121,7 +121,7 @@ def test_the_acquisitions_are_weighted_means_over_the_models():
     """Each computed from the models' posteriors alone."""
     found, _, _ = committee(lambda X: -np.sin(9 * X).sum(axis=1))
     X = np.random.default_rng(1).random((100, 2))
-    moments = [gp.posterior(X) for gp in found.models]
+    moments = [gp.posterior(X) for gp in found.members]
     bounds = [mean + 1.5 * np.sqrt(var) for mean, var in moments]
     np.testing.assert_allclose(found.bound(1.5).value(X), np.average(bounds, axis=0, weights=found.weights))
     draws = np.random.default_rng(2).standard_normal((20_000, 1))
@@ -141,7 +141,7 @@ def test_every_model_is_unsure_of_predicted_values():
     curve(history, [5.0], running)
     seen = predicted(history)
     assert seen.errors[-1] > 1.0
-    for gp in auto.committee_of(seen).models:
+    for gp in auto.committee_of(seen).members:
         assert gp.posterior(running[None])[1][0] > 5 * gp.posterior(seen.X[:-1])[1].max()
 
 
@@ -159,7 +159,7 @@ def test_pending_points_shrink_the_variance_alone():
     believed = np.array([[0.31, 0.77]])
     alone, _, _ = committee(lambda X: -np.sin(9 * X).sum(axis=1))
     beside, _, _ = committee(lambda X: -np.sin(9 * X).sum(axis=1), believed=believed)
-    for one, other in zip(alone.models, beside.models, strict=True):
+    for one, other in zip(alone.members, beside.members, strict=True):
         np.testing.assert_allclose(one.posterior(believed)[0], other.posterior(believed)[0], rtol=1e-3, atol=1e-3)
         assert other.posterior(believed)[1] <= one.posterior(believed)[1]
 
@@ -182,7 +182,7 @@ def test_a_choices_worth_is_learnt_across_configurations():
         worth, chosen = rng.standard_normal((5, 4)), rng.integers(4, size=(200, 5))
         X, y = (chosen + 0.5) / 4, worth[np.arange(5), chosen].sum(axis=1)
         known = X[:16], y[:16], Tamed.of(y[:16]), (True,) * 5
-        models = convene(*known, believed=np.empty((0, 5)), last={}, turn=0).models
+        models = convene(*known, believed=np.empty((0, 5)), last={}, turn=0, best=np.empty(5)).members
         for gp in models:
             assert np.corrcoef(gp.posterior(X[16:])[0], y[16:])[0, 1] > 0.5
 

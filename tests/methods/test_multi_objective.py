@@ -7,8 +7,9 @@ import pytest
 
 import raybo
 from raybo import Float, Searcher, Space
-from raybo.methods.parts import local_data
-from raybo.methods.parts.multi_objective import FAR, MARGIN, FitOptions, Several, SeveralOfMany, still_feasible
+from raybo.methods.parts import local_models
+from raybo.methods.parts.front_and_reference import FAR, MARGIN, best_points_of_many, still_feasible
+from raybo.methods.parts.multi_objective import FitOptions, fitted_goals, local_models_of_goals
 from raybo.record.pareto import hypervolume, non_dominated
 from raybo.surrogate import Standardised, standard_model
 
@@ -26,17 +27,17 @@ def test_the_ends_of_a_front_of_three_metrics_are_reached_for_every_fourth_time(
         searcher.tell(trial, dict(zip(names, (1.0 - x * x - y * y, x, y), strict=False)))
         if n < 6:
             continue
-        several = Several.of(searcher.history, FitOptions(standard_model()), np.random.default_rng(0))
-        low, extent = several.front.min(axis=0), np.ptp(several.front, axis=0)
-        assert (several.reference <= low - MARGIN * extent).all()
-        if np.allclose(several.reference, low - FAR * extent):
+        goals = fitted_goals(searcher.history, FitOptions(standard_model()), np.random.default_rng(0))
+        low, extent = goals.front.min(axis=0), np.ptp(goals.front, axis=0)
+        assert (goals.reference <= low - MARGIN * extent).all()
+        if np.allclose(goals.reference, low - FAR * extent):
             far.append(n)
     assert far == ([] if k == 2 else [7, 11, 15])
 
 
 def study_of(n, method="auto", k=2, pending=0, space=SPACE, seed=0, **given):
     """A study of n uniform points, and some in flight: hills around different points, and a disc to be kept out of."""
-    searcher = raybo.Searcher(space, method, seed=seed, **(goals(k) | {"constraints": RULES} | given))
+    searcher = raybo.Searcher(space, method, seed=seed, **(goals_of(k) | {"constraints": RULES} | given))
     for config in searcher.space.sample(np.random.default_rng(seed), n):
         searcher.add(config, results(config, k))
     for _ in range(pending):
@@ -47,7 +48,7 @@ def study_of(n, method="auto", k=2, pending=0, space=SPACE, seed=0, **given):
 RULES = {"away": ">= 0.04"}
 
 
-def goals(k):
+def goals_of(k):
     return {"metrics": dict.fromkeys("abc"[:k], "min")} if k > 1 else {"metric": "a", "mode": "min"}
 
 
@@ -60,17 +61,17 @@ def results(config, k):
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_of_many_trials_each_number_is_predicted_where_the_next_point_lies_as_by_all_observations(k):
     history = study_of(600, "random", k).history
-    options = FitOptions(standard_model(), outputs=Standardised.of)
-    exact = Several.of(history, options, np.random.default_rng(0))
-    of_many = SeveralOfMany.of(history, options, np.random.default_rng(0))
-    for x in [of_many.best[0], *np.random.default_rng(1).random((4, 2))]:
+    options = FitOptions(standard_model(), transform=Standardised.of)
+    exact = fitted_goals(history, options, np.random.default_rng(0))
+    of_many = local_models_of_goals(history, options, np.random.default_rng(0))
+    for x in [of_many.wide.near[0], *np.random.default_rng(1).random((4, 2))]:
         close = of_many.close(x)
         for near, true in zip(close.metrics, exact.metrics, strict=True):
             assert near.gp.n < 300
             said, right = near.prediction(x), true.prediction(x)
             assert abs(said["mean"] - right["mean"]) < max(0.02, said["std"])
         assert close.prediction(x)["feasible"] == pytest.approx(exact.prediction(x)["feasible"], abs=0.05)
-    wide = of_many.wide()
+    wide = of_many.wide
     assert wide.is_feasible
     if k == 1:
         assert wide.incumbent == pytest.approx(exact.incumbent, abs=0.01)
@@ -81,7 +82,7 @@ def test_of_many_trials_each_number_is_predicted_where_the_next_point_lies_as_by
 
 def test_of_many_trials_the_best_points_are_spread_over_the_front():
     searcher = study_of(900, "random", 2, constraints=None)
-    best = SeveralOfMany.of(searcher.history, FitOptions(standard_model()), np.random.default_rng(0)).best
+    best = best_points_of_many(searcher.history, np.random.default_rng(0))
     front = searcher.history.X[non_dominated(searcher.history.Y)]
     gaps = np.sqrt(((front[:, None] - best[None]) ** 2).sum(axis=2)).min(axis=1)
     assert len(best) < 120
@@ -93,7 +94,7 @@ def test_of_many_trials_the_best_points_are_spread_over_the_front():
 @pytest.mark.parametrize("method", ["auto", "ei", "gp-ucb", "ei:solver=random-grid", "gp-ucb:solver=lbfgsb"])
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_of_many_trials_a_proposal_is_new_and_explained_and_is_made_again(method, k, monkeypatch):
-    monkeypatch.setattr(local_data, "LARGE", 30)
+    monkeypatch.setattr(local_models, "LARGE", 30)
     name, _, option = method.partition(":")
     options = dict([option.split("=")]) if option else {}
     searcher, again = (study_of(40, name, k, pending=6, **options, initial=4) for _ in range(2))
@@ -105,7 +106,7 @@ def test_of_many_trials_a_proposal_is_new_and_explained_and_is_made_again(method
 
 
 def test_of_many_trials_of_which_none_is_feasible_one_that_is_likely_to_be_is_proposed(monkeypatch):
-    monkeypatch.setattr(local_data, "LARGE", 60)
+    monkeypatch.setattr(local_models, "LARGE", 60)
     searcher = raybo.Searcher(SPACE, "auto", "min", metric="a", constraints={"y": ">= 0.9"}, seed=0)
     for x, y in np.random.default_rng(0).random((80, 2)):
         searcher.add({"x": x, "y": 0.8 * y}, {"a": x, "y": 0.8 * y})
@@ -113,7 +114,7 @@ def test_of_many_trials_of_which_none_is_feasible_one_that_is_likely_to_be_is_pr
 
 
 def test_of_many_trials_where_choices_and_failures_are_too(monkeypatch):
-    monkeypatch.setattr(local_data, "LARGE", 30)
+    monkeypatch.setattr(local_models, "LARGE", 30)
     space = {**SPACE, "kind": raybo.Categorical(["u", "v"]), "n": raybo.Integer(0, 3)}
     searcher = study_of(40, "auto", 2, space=space)
     searcher.fail(searcher.ask(), "no memory")
@@ -121,7 +122,7 @@ def test_of_many_trials_where_choices_and_failures_are_too(monkeypatch):
 
 
 def test_of_many_trials_those_that_were_ended_early_are_learnt_from(monkeypatch):
-    monkeypatch.setattr(local_data, "LARGE", 30)
+    monkeypatch.setattr(local_models, "LARGE", 30)
     searcher = study_of(40, "auto", 2, constraints=None, steps=9, scheduler="asha")
     for step in (1, 2):
         trial = searcher.ask()

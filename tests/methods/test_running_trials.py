@@ -11,7 +11,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from raybo.methods import METHODS, needs_context
 from raybo.methods.parts.fitting import fitted
-from raybo.methods.parts.local_data import Regional
+from raybo.methods.parts.local_models import ManyObservations
 from raybo.methods.parts.running_trials import Regression, predicted
 from raybo.record.events import Kind, Reported
 from raybo.record.states import State
@@ -99,7 +99,7 @@ def test_the_surrogate_is_less_sure_of_what_was_predicted():
     np.testing.assert_allclose(fit.gp.observations.added, [0.0] * 12 + [sd**2])
     assert fit.gp.posterior(history.records[12].x[None])[1][0] > 10 * fit.gp.posterior(history.X)[1].max()
     assert not np.array_equal(fit.best, history.records[12].x)  # which is not known to be the best
-    regional = Regional.of(seen, standard_model(), Standardised.of(seen.y))  # of large studies
+    regional = ManyObservations.of(seen, standard_model(), Standardised.of(seen.y))  # of large studies
     assert not np.array_equal(regional.best, history.records[12].x)
     for made in (regional.wide(), regional.close(np.array([0.9, 0.9]))):
         np.testing.assert_allclose(made.gp.observations.added, [0.0] * 12 + [sd**2])

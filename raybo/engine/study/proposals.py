@@ -8,8 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from raybo.engine.study.event_log import EventLog
 from raybo.engine.study.timings import Timings
-from raybo.methods.best import expected_gain
-from raybo.record.events import Event
+from raybo.record.events import Asked
 from raybo.record.history import History
 
 SWITCH_SECONDS = 0.0005  # the thread that proposes must not keep the event loop waiting for Python's usual 5 ms
@@ -27,16 +26,16 @@ class Proposals:
         self.log = log
         self.timings = timings
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="propose")
-        self.prepared: asyncio.Future[Event] | None = None
+        self.prepared: asyncio.Future[Asked] | None = None
         sys.setswitchinterval(SWITCH_SECONDS)
 
-    async def take(self) -> Event:
+    async def take(self) -> Asked:
         """Return the proposal that was prepared while trials ran, or a fresh one if the best has improved since."""
         prepared, self.prepared = self.prepared, None
         if prepared is None:
             return self._propose(self.log.searcher.history) if self.timings.is_instant() else await self._in_thread()
         asked = await prepared
-        if asked.data["seen"] < self.log.improved and self.timings.is_replaceable():
+        if asked.seen < self.log.improved and self.timings.is_replaceable():
             return await self._in_thread()
         return asked
 
@@ -53,15 +52,10 @@ class Proposals:
         """Make no more proposals, without waiting for one that is being made."""
         self.thread.shutdown(wait=False)
 
-    def _in_thread(self) -> asyncio.Future[Event]:
+    def _in_thread(self) -> asyncio.Future[Asked]:
         history = self.log.searcher.history.copy()
         return asyncio.get_running_loop().run_in_executor(self.thread, self._propose, history)
 
-    def _propose(self, history: History) -> Event:
+    def _propose(self, history: History) -> Asked:
         """Return the proposal after a history, with its expected gain if the study may end for that."""
-        asked = self.log.searcher.propose(history)
-        if self.log.plan.options.stop_below_gain is not None and asked.origin is None:
-            gain = expected_gain(history, asked)
-            if gain is not None:
-                asked.data["gain"] = gain
-        return asked
+        return self.log.searcher.propose(history, with_gain=self.log.plan.options.stop_below_gain is not None)

@@ -25,10 +25,10 @@ What it does, and why:
 - Failed trials count as the worst value seen; pending ones are believed at each model's mean.
 - Constraints: expected improvement on one model, times the probability that all hold. A bound in its place stays off
   the edge of what is allowed, where the best usually is: it gains little there beside what the probability loses.
-  Several metrics: expected hypervolume improvement, which bounds of scalarisations did not beat (`several`).
+  Several metrics: expected hypervolume improvement, which bounds of scalarisations did not beat (`multi_objective`).
 - If trials that report are ended early, another model: see `curves`.
 - From 150 results on one model, and beyond 400 trials that of the observations that matter to a proposal, see
-  `regional`. Studies that raybo 0.1 began continue by its rule, see `auto_0_1`.
+  `local_models`. Studies that raybo 0.1 began continue by its rule, see `auto_0_1`.
 """
 
 from __future__ import annotations
@@ -39,17 +39,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from raybo.acquisition import Acquisition, LogExpectedImprovement, UpperConfidence
+from raybo.acquisition import Acquisition
 from raybo.common.options import option
 from raybo.methods.default.auto_0_1 import FAR_OPTIMISM, OPTIMISM, SETTLED, mixture, propose_as_0_1
-from raybo.methods.default.committee import MEMBERS, Committee, convene
-from raybo.methods.default.curves import explain_curves, fitted_curves, has_cut_curves, propose_for_last_step
+from raybo.methods.default.committee import MEMBERS, convene
+from raybo.methods.default.curves import explain_curves, propose_for_last_step
 from raybo.methods.method import Method
-from raybo.methods.parts.fitting import Fitted, leader, observed, uncertain
+from raybo.methods.parts.fitted_model import FittedGP, FittedModel, Transform, prediction_in_words
+from raybo.methods.parts.fitting import added_noise, leader, observed
 from raybo.methods.parts.guesses import believing, design_by_guess
 from raybo.methods.parts.initial_design import explain_design, is_in_design, sobol_proposal, uniform
-from raybo.methods.parts.local_data import Regional, at_home, is_large, maximise, ranked
-from raybo.methods.parts.multi_objective import FitOptions, Several, Transform, in_words, proposed
+from raybo.methods.parts.learning_curves import has_cut_curves
+from raybo.methods.parts.local_maximiser import maximise, maximise_at_home
+from raybo.methods.parts.local_models import ManyObservations, is_large, ranked
+from raybo.methods.parts.multi_objective import FitOptions, maximise_goals
 from raybo.methods.parts.next_point import solve_apart, taken
 from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
@@ -117,7 +120,7 @@ class Auto(Method):
         if curves := explain_curves(tags):
             return curves
         where = " near one of the best points" if "home" in tags else ""
-        return f"{NAMES[tags['acquisition']]}{where}: {in_words(tags)}"
+        return f"{NAMES[tags['acquisition']]}{where}: {prediction_in_words(tags)}"
 
 
 def is_first(history: History, initial: int | None) -> bool:
@@ -138,15 +141,15 @@ def first_point(history: History, rng: np.random.Generator) -> Proposal:
                 break
             proposal = replace(proposal, x=uniform(history, rng))
         return proposal
-    return Proposal(rng.uniform(*MIDDLE, history.d), {"middle": True})
+    return Proposal(rng.uniform(*MIDDLE, history.d), {"middle": True}, in_design=True)
 
 
 def propose_by_committee(history: History, rng: np.random.Generator, members: Sequence[str]) -> Proposal:
     """Return the maximiser of one of the two acquisitions, in the mean over the models."""
-    models, best = committee_of(history, members), history.X[leader(history)]
+    models = committee_of(history, members)
 
-    def maximise(worth: Acquisition) -> Solution:
-        return solve_apart("lbfgsb", worth, history, rng, size=500, starts=4, near=best[None, :])
+    def maximise(acquisition: Acquisition) -> Solution:
+        return solve_apart("lbfgsb", acquisition, history, rng, size=500, starts=4, near=models.near)
 
     if takes_bound(history, rng):
         name, found = "ucb", maximise(models.bound(OPTIMISM))
@@ -168,7 +171,7 @@ def leaves_hill(prediction: Tags, rng: np.random.Generator) -> bool:
     return bool(prediction["std"] < SETTLED and rng.random() < 0.5)
 
 
-def committee_of(history: History, members: Sequence[str] = tuple(MEMBERS)) -> Committee:
+def committee_of(history: History, members: Sequence[str] = tuple(MEMBERS)) -> FittedGP:
     """Return the models of a history with a finished trial, fitted anew if a trial has ended since the last were."""
     X, y = observed(history)
     outputs = transform(history)(history.y)
@@ -181,7 +184,8 @@ def committee_of(history: History, members: Sequence[str] = tuple(MEMBERS)) -> C
         history.X_pending,
         last.get("models", {}),
         len(history),
-        added=uncertain(history, outputs),
+        added=added_noise(history, outputs),
+        best=history.X[leader(history)],
         members=members,
         is_kept=last.get("ended") == history.ended,
     )
@@ -190,31 +194,32 @@ def committee_of(history: History, members: Sequence[str] = tuple(MEMBERS)) -> C
 def propose_for_goals(history: History, rng: np.random.Generator) -> Proposal:
     """Return the maximiser of the expected improvement for several metrics or constraints."""
 
-    def worth(models: Several) -> Acquisition:
-        return believing(models.improvement(LogExpectedImprovement), history)
+    def worth(models: FittedModel) -> Acquisition:
+        return believing(models.improvement(), history)
 
-    options = FitOptions(standard_model(), outputs=transform(history), of_curves=fitted_curves)
-    models, found = proposed(history, options, rng, worth, size=1_000, starts=8)
+    options = FitOptions(standard_model(), transform=transform(history), models_curves=True)
+    models, found = maximise_goals(history, options, rng, worth, size=1_000, starts=8)
     return Proposal(found.x, {"acquisition": models.name, **models.prediction(found.x), **models.tags})
 
 
 def propose_among_many(history: History, rng: np.random.Generator) -> Proposal:
     """Return the maximiser of one of the two acquisitions, in a history too large for one exact Gaussian process."""
-    regional = Regional.of(history, standard_model(), transform(history)(ranked(history.y)))
+    observations = ManyObservations.of(history, standard_model(), transform(history)(ranked(history.y)))
+    models = observations.local_models()
     name = "ucb" if takes_bound(history, rng) else "log-ei"
 
-    def worth(fit: Fitted) -> Acquisition:
+    def worth(fit: FittedGP) -> Acquisition:
         if name == "log-ei":
-            return LogExpectedImprovement(fit.gp, fit.incumbent)
-        return UpperConfidence(fit.gp, OPTIMISM if name == "ucb" else FAR_OPTIMISM)
+            return fit.improvement()
+        return fit.bound(OPTIMISM if name == "ucb" else FAR_OPTIMISM)
 
     if goes_home(history, rng):
-        fit, found = at_home(regional, worth, rng)
+        fit, found = maximise_at_home(observations, worth, rng)
     else:
-        fit, found = maximise(regional, worth, rng)
+        fit, found = maximise(models, worth, rng)
         if leaves_hill(fit.prediction(found.x), rng):
             name = "far"
-            fit, found = maximise(regional, worth, rng)
+            fit, found = maximise(models, worth, rng)
     return Proposal(found.x, {"acquisition": name, **fit.prediction(found.x), **fit.tags})
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from raybo.acquisition import Acquisition, LogExpectedImprovement, UpperConfidence
+from raybo.acquisition import Acquisition
 from raybo.methods.parts.fitting import fitted
 from raybo.methods.parts.initial_design import is_in_design, sobol_proposal
 from raybo.methods.parts.next_point import solve_apart
@@ -38,12 +38,12 @@ def mixture(history: History, rng: np.random.Generator, *, is_plain: bool = Fals
     fit = fitted(history, standard_model(), rng, outputs=outputs)
 
     def maximise(acquisition: Acquisition) -> Solution:
-        return solve_apart("lbfgsb", acquisition, history, rng, size=1_000, starts=8, near=fit.best[None, :])
+        return solve_apart("lbfgsb", acquisition, history, rng, size=1_000, starts=8, near=fit.near)
 
     if not is_plain and rng.random() < 0.5:
-        name, found = "ucb", maximise(UpperConfidence(fit.gp, OPTIMISM))
+        name, found = "ucb", maximise(fit.bound(OPTIMISM))
     else:
-        name, found = "log-ei", maximise(LogExpectedImprovement(fit.gp, fit.incumbent))
+        name, found = "log-ei", maximise(fit.improvement())
     if fit.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
-        name, found = "far", maximise(UpperConfidence(fit.gp, FAR_OPTIMISM))
+        name, found = "far", maximise(fit.bound(FAR_OPTIMISM))
     return Proposal(found.x, {"acquisition": name, **fit.prediction(found.x), **fit.tags})

@@ -16,14 +16,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import numpy as np
 
-from raybo.acquisition import Acquisition, Average, LogAverage, LogExpectedImprovement, UpperConfidence
+from raybo.methods.parts.fitted_model import FittedGP, FittedSurrogate
 from raybo.methods.parts.refit_schedule import AFRESH
-from raybo.record.events import Tags
 from raybo.space import Array
 from raybo.surrogate import GP, Likelihood, Model, Observations, Outputs, most_likely, structured_model
 
@@ -38,34 +36,6 @@ IN_TURN = ((60, 4), (30, 2))  # from so many results on, each member's fit is ke
 DIGITS = 4  # of a logged hyperparameter: a hundredth of a per cent
 
 
-@dataclass(frozen=True, eq=False)
-class Committee:
-    """Fitted models with their weights; the first is the plain one.
-
-    Attributes:
-        models: k of them, those with a say. weights: (k,). incumbent: the best value in their units.
-        tags: what the next one starts from.
-    """
-
-    models: tuple[GP, ...]
-    weights: tuple[float, ...]
-    incumbent: float
-    tags: Tags
-
-    def improvement(self) -> Acquisition:
-        """Return the log of the expected improvement, in the mean over the models."""
-        return LogAverage([LogExpectedImprovement(gp, self.incumbent) for gp in self.models], self.weights)
-
-    def bound(self, kappa: float) -> Acquisition:
-        """Return the upper confidence bound of kappa standard deviations, in the mean over the models."""
-        return Average([UpperConfidence(gp, kappa) for gp in self.models], self.weights)
-
-    def prediction(self, x: Array) -> Tags:  # (d,)
-        """Return what the plain model expects of a point, as tags."""
-        mean, var = self.models[0].posterior(x[None, :])
-        return {"mean": float(mean[0]), "std": math.sqrt(float(var[0]))}
-
-
 def convene(
     X: Array,
     y: Array,
@@ -75,11 +45,12 @@ def convene(
     last: Mapping[str, Sequence[float]],
     turn: int,
     *,
+    best: Array,
     added: Array | None = None,
     members: Sequence[str] = tuple(MEMBERS),
     is_kept: bool = False,
-) -> Committee:
-    """Fit the models and weigh them.
+) -> FittedGP:
+    """Fit the models and weigh them; the first member is the plain one.
 
     Args:
         X, y: (n, d) and (n,), points and their values, maximised.
@@ -89,6 +60,7 @@ def convene(
         last: the hyperparameters found last, by model, as `tags["models"]` has them; empty for none.
         turn: the trial's number, by which members are fitted in turn if there are many results, and every tenth
             time from nothing too.
+        best: (d,), the point with the best known value.
         added: (n,), variance by which each value is uncertain beside the noise, in the models' units: it was predicted
             for a trial that has not finished. None if all were seen.
         members: the models' names, the plain one first.
@@ -107,11 +79,14 @@ def convene(
         logs.append(log)
     weights = [math.exp(min(0.0, (log - logs[0]) / NATS)) for log in logs]
     say = [i for i, weight in enumerate(weights) if weight >= NO_SAY]
-    return Committee(
+    return FittedSurrogate(
         tuple(models[i] for i in say),
-        tuple(weights[i] for i in say),
+        outputs,
         float(values.max()),
+        best,
+        X,
         {"models": thetas, "weights": [round(weight, 2) for weight in weights]},
+        tuple(weights[i] for i in say),
     )
 
 

@@ -4,8 +4,8 @@ Kushner (1964) for the probability; Mockus (1978); Jones et al. (1998); Ament et
 Expected Improvement for Bayesian Optimization", for the logarithm.
 Pending trials are believed at their posterior mean; failed trials count as the worst value seen.
 Several metrics: expected hypervolume improvement; constraints: times the probability that they hold.
-Beyond 400 trials the model is of the observations that matter to a proposal, see `regional`, unless hyperparameters are
-sampled.
+Beyond 400 trials the model is of the observations that matter to a proposal, see `local_models`, unless hyperparameters
+are sampled.
 """
 
 from __future__ import annotations
@@ -24,12 +24,15 @@ from raybo.acquisition import (
 from raybo.common.errors import MethodError
 from raybo.common.options import option
 from raybo.methods.method import Method
-from raybo.methods.parts.fitting import Fitted, fitted
+from raybo.methods.parts.fitted_model import FittedGP, prediction_in_words
+from raybo.methods.parts.fitting import fitted
+from raybo.methods.parts.goals_model import FittedGoals
 from raybo.methods.parts.guesses import believing, design_by_guess
 from raybo.methods.parts.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparameters, fixed_values
 from raybo.methods.parts.initial_design import explain_design, is_in_design, sobol_proposal
-from raybo.methods.parts.local_data import Regional, is_large, maximise
-from raybo.methods.parts.multi_objective import FitOptions, Several, in_words, proposed, require_one_estimate
+from raybo.methods.parts.local_maximiser import maximise
+from raybo.methods.parts.local_models import ManyObservations, is_large
+from raybo.methods.parts.multi_objective import FitOptions, maximise_goals, require_one_estimate
 from raybo.methods.parts.next_point import solve_apart
 from raybo.record.events import Tags
 from raybo.record.goals import Goals
@@ -78,41 +81,41 @@ class Ei(Method):
             return self._several(history, rng)
         model = standard_model(self.kernel)
         if is_large(history, self.hyperparameters):
-            regional = Regional.of(history, model, Standardised.of(history.y), self.hyperparameters)
+            observations = ManyObservations.of(history, model, Standardised.of(history.y), self.hyperparameters)
+            models = observations.local_models()
             fit, found = maximise(
-                regional, lambda fit: self._worth(fit.gp, fit, fit.gp.X), rng, self.solver, grid=self.points
+                models, lambda fit: self._worth(fit.gp, fit, fit.gp.X), rng, self.solver, grid=self.points
             )
             return self._proposal(fit, found)
         fit = fitted(history, model, rng, estimate=self.hyperparameters)
         size = self.points if self.solver == "random-grid" else None
         worth = fit.average(lambda gp: self._worth(gp, fit, history.X), log=True)
         worth = believing(worth, history)
-        found = solve_apart(self.solver, worth, history, rng, size=size, near=fit.best[None, :])
+        found = solve_apart(self.solver, worth, history, rng, size=size, near=fit.near)
         return self._proposal(fit, found)
 
-    def _worth(self, gp: GP, fit: Fitted, X: Array) -> Acquisition:
+    def _worth(self, gp: GP, fit: FittedGP, X: Array) -> Acquisition:
         """Return the improvement by one GP over the incumbent, or over the best mean at the rows of X."""
         incumbent = fit.incumbent if self.incumbent == "value" else best_posterior_mean(gp, X)
         if self.improvement == "probability":
             return LogProbabilityOfImprovement(gp, incumbent)
         return LogExpectedImprovement(gp, incumbent, self.nu)
 
-    def _proposal(self, fit: Fitted, found: Solution) -> Proposal:
+    def _proposal(self, fit: FittedGP, found: Solution) -> Proposal:
         name = "log_ei" if self.improvement == "expected" else "log_pi"
         return Proposal(found.x, {name: found.value, **fit.prediction(found.x), **fit.tags})
 
     def _several(self, history: History, rng: np.random.Generator) -> Proposal:
         """Return the maximiser of the expected improvement, of the value or of the hypervolume, if constraints hold."""
 
-        def worth(several: Several) -> Acquisition:
-            improvement = several.improvement(lambda gp, best: LogExpectedImprovement(gp, best, self.nu))
-            return believing(improvement, history)
+        def worth(models: FittedGoals) -> Acquisition:
+            return believing(models.improvement(self.nu), history)
 
         options = FitOptions(standard_model(self.kernel), self.hyperparameters)
         size = self.points if self.solver == "random-grid" else None
-        several, found = proposed(history, options, rng, worth, self.solver, size=size)
-        told = {**several.prediction(found.x), **several.tags}
-        return Proposal(found.x, {several.name.replace("-", "_"): found.value, **told})
+        models, found = maximise_goals(history, options, rng, worth, self.solver, size=size)
+        tags = {**models.prediction(found.x), **models.tags}
+        return Proposal(found.x, {models.name.replace("-", "_"): found.value, **tags})
 
     def check_goals(self, goals: Goals) -> None:
         """Raise MethodError if an option needs a single metric, or one without constraints."""
@@ -133,4 +136,4 @@ class Ei(Method):
             "feasible_first": "nothing is feasible yet",
         }
         name = next((words for tag, words in names.items() if tag in tags), "expected improvement")
-        return f"{name}: {in_words(tags)}"
+        return f"{name}: {prediction_in_words(tags)}"

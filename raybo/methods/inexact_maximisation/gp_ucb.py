@@ -8,7 +8,7 @@ published one, `preset="contexts"` takes that of Huang et al. (2024), for compar
 trials are believed at their posterior mean; failed trials count as the worst value seen; the initial design is cut to a
 quarter of a short study. Several metrics: the bound of a random scalarisation; constraints: plus the logarithm of the
 probability that they hold. Beyond 400 trials the standard model is of the observations that matter to a proposal, see
-`regional`, and the grid has 2,000 points; not for kappa=theory, which needs all of them.
+`local_models`, and the grid has 2,000 points; not for kappa=theory, which needs all of them.
 """
 
 from __future__ import annotations
@@ -20,16 +20,19 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from raybo.acquisition import Acquisition, UpperConfidence, random_weights
+from raybo.acquisition import Acquisition, random_weights
 from raybo.common.errors import MethodError
 from raybo.common.options import option
 from raybo.context import context_model
 from raybo.methods.inexact_maximisation.schedules import Kappa, RandomGridOptions
-from raybo.methods.parts.fitting import Fitted, fitted
+from raybo.methods.parts.fitted_model import FittedGP, prediction_in_words
+from raybo.methods.parts.fitting import fitted
+from raybo.methods.parts.goals_model import FittedGoals
 from raybo.methods.parts.guesses import believing, design_by_guess
 from raybo.methods.parts.initial_design import explain_design, sobol_proposal
-from raybo.methods.parts.local_data import GRID, Regional, is_large, maximise
-from raybo.methods.parts.multi_objective import FitOptions, Several, in_words, proposed, require_one_estimate
+from raybo.methods.parts.local_maximiser import GRID, maximise
+from raybo.methods.parts.local_models import ManyObservations, is_large
+from raybo.methods.parts.multi_objective import FitOptions, maximise_goals, require_one_estimate
 from raybo.methods.parts.next_point import solve_apart
 from raybo.methods.story import OverTrials, Scale, Series, Story
 from raybo.record.events import Tags
@@ -80,10 +83,9 @@ class GpUcb(RandomGridOptions):
         fit = self._fit(history, rng)
         on_grid = self.solver == "random-grid"
         kappa = self.exploration(self.kappa, t, fit.gp, "random-grid-ucb" if on_grid else "ucb")
-        bound = fit.average(lambda gp: UpperConfidence(gp, kappa))
-        bound = believing(bound, history)
+        bound = believing(fit.bound(kappa), history)
         size = self.size(t) if on_grid else None
-        settings: dict[str, Any] = {"near": fit.best[None, :]}
+        settings: dict[str, Any] = {"near": fit.near}
         if self.preset == "paper":
             if len(self.origin) not in (1, history.d):
                 raise MethodError(
@@ -96,15 +98,11 @@ class GpUcb(RandomGridOptions):
     def _of_many(self, history: History, rng: np.random.Generator, t: int) -> Proposal:
         """Propose for a history too large for one exact Gaussian process."""
         model, outputs = standard_model(self.kernel), Standardised.of(history.y)
-        regional = Regional.of(history, model, outputs, self.hyperparameters)
-        wide = regional.wide()
-        kappa = self.exploration(self.kappa, t, wide.gp, "ucb")
-
-        def bound(fit: Fitted) -> UpperConfidence:
-            return UpperConfidence(fit.gp, kappa)
-
-        fit, found = maximise(regional, bound, rng, self.solver, wide, min(self.size(t), GRID))
-        return self._proposal(history, rng, t, kappa, bound(fit), fit, found)
+        models = ManyObservations.of(history, model, outputs, self.hyperparameters).local_models()
+        kappa = self.exploration(self.kappa, t, models.wide.gp, "ucb")
+        grid = min(self.size(t), GRID)
+        fit, found = maximise(models, lambda fit: fit.bound(kappa), rng, self.solver, grid)
+        return self._proposal(history, rng, t, kappa, fit.bound(kappa), fit, found)
 
     def _proposal(
         self,
@@ -113,7 +111,7 @@ class GpUcb(RandomGridOptions):
         t: int,
         kappa: float,
         bound: Acquisition,
-        fit: Fitted,
+        fit: FittedGP,
         found: Solution,
     ) -> Proposal:
         tags = {"t": t, "kappa": kappa, "evaluations": found.evaluations, **fit.prediction(found.x), **fit.tags}
@@ -127,19 +125,19 @@ class GpUcb(RandomGridOptions):
         on_grid, k = self.solver == "random-grid", history.goals.k
         weights = random_weights(k, rng) if k > 1 and history.feasible.any() else np.ones(k)
 
-        def kappa_of(several: Several) -> float:
-            gp = several.metrics[0].gp
+        def kappa_of(models: FittedGoals) -> float:
+            gp = models.metrics[0].gp
             assert isinstance(gp, GP), "curves are not modelled here"
             return self.exploration(self.kappa, t, gp, "random-grid-ucb" if on_grid else "ucb")
 
-        def worth(several: Several) -> Acquisition:
-            return believing(several.bound(kappa_of(several), weights), history)
+        def worth(models: FittedGoals) -> Acquisition:
+            return believing(models.bound(kappa_of(models), weights), history)
 
         options = FitOptions(standard_model(self.kernel), self.hyperparameters, Standardised.of)
-        several, found = proposed(history, options, rng, worth, self.solver, size=self.size(t) if on_grid else None)
-        kappa = kappa_of(several)
-        tags = {**several.prediction(found.x), **several.tags}
-        return Proposal(found.x, {"t": t, "kappa": kappa, "evaluations": found.evaluations, **tags})
+        size = self.size(t) if on_grid else None
+        models, found = maximise_goals(history, options, rng, worth, self.solver, size=size)
+        tags = {**models.prediction(found.x), **models.tags}
+        return Proposal(found.x, {"t": t, "kappa": kappa_of(models), "evaluations": found.evaluations, **tags})
 
     def check_goals(self, goals: Goals) -> None:
         """Raise MethodError if an option needs a single metric and no constraints."""
@@ -148,7 +146,7 @@ class GpUcb(RandomGridOptions):
         if wrong := next((name for name, is_given in given.items() if is_given), None):
             raise MethodError(f"{wrong}={getattr(self, wrong)} needs a single metric and no constraints; leave it out")
 
-    def _fit(self, history: History, rng: np.random.Generator) -> Fitted:
+    def _fit(self, history: History, rng: np.random.Generator) -> FittedGP:
         if self.preset == "paper":
             model, outputs = random_grid_model(self.lengthscale_start), Standardised(self.prior_mean, 1.0)
             return fitted(history, model, rng, outputs=outputs, estimate=self.hyperparameters, afresh=True)
@@ -171,7 +169,7 @@ class GpUcb(RandomGridOptions):
         if design := explain_design(tags):
             return design
         if isinstance(tags["mean"], list) or "feasible" in tags or "success" in tags:
-            return f"upper confidence bound: {in_words(tags)}"
+            return f"upper confidence bound: {prediction_in_words(tags)}"
         return (
             f"upper confidence bound: expects {tags['mean']:+.2f} sd, {tags['kappa']:.2f} times {tags['std']:.2f} added"
         )

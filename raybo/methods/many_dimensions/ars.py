@@ -14,7 +14,7 @@ Departures: points are clipped to the cube. Discrete coordinates, categories too
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -64,7 +64,8 @@ class Ars(AroundCentre, RunOptions):
         if "design" in first.tags:
             return first
         centre, number = np.array(first.tags["centre"]), first.tags["iteration"]
-        return self._side(number, centre, int(rng.integers(2**31)), 1, first.tags)
+        side = self._side(number, centre, int(rng.integers(2**31)), 1, first.tags)
+        return replace(side, in_design=first.in_design)
 
     def _side(self, number: int, centre: Array, direction: int, side: int, tags: Tags) -> Proposal:
         x = np.clip(centre + side * self.nu * delta(direction, len(centre)), 0.0, 1.0)

@@ -16,7 +16,7 @@ Workers: a design lasts until as many trials have ended as it has points; until 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 import numpy as np
@@ -74,7 +74,7 @@ class RunOptions(Method):
         own = [record for record in history.records if run == 1 or record.tags.get("design") == run]
         if sum(record.has_ended for record in own) < self.design_size(history):
             point = sobol_proposal(history, rng)
-            return Proposal(point.x, {**point.tags, "design": run})
+            return replace(point, tags={**point.tags, "design": run})
         tags: Tags = {"run": run} if self.restart else {}
         finished = [record for record in own if record.state is State.FINISHED]
         number = 1 + history.last_tag("iteration", 0)
@@ -113,7 +113,7 @@ def is_stagnant(history: History, run: int) -> bool:
 def new_start(history: History, rng: np.random.Generator, number: int, tags: Tags | None = None) -> Proposal:
     """Return the first trial of an iteration at the study's next Sobol point."""
     point = sobol_proposal(history, rng)
-    return entered(history, point.x, number, {**point.tags, **(tags or {})})
+    return replace(entered(history, point.x, number, {**point.tags, **(tags or {})}), in_design=True)
 
 
 def entered(history: History, x: Array, number: int, tags: Tags) -> Proposal:  # (d,)

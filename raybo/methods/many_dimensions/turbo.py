@@ -92,9 +92,10 @@ class Turbo(Method):
             tags["run"] = region.run
         if asked < region.design:
             stream = np.random.default_rng(region.seed)
-            return Proposal(history.cube.within(latin_hypercube(region.design, history.d, stream), stream)[asked], tags)
+            design = history.cube.within(latin_hypercube(region.design, history.d, stream), stream)
+            return Proposal(design[asked], tags, in_design=True)
         if not any(record.state is State.FINISHED for record in own):
-            return Proposal(uniform(history, rng), tags)  # the design has failed or is still running
+            return Proposal(uniform(history, rng), tags, in_design=True)  # the design has failed or is still running
         gp, fit = self._model(history, own)
         tags |= fit
         return Proposal(self._draw(history, gp, region.length, rng), tags)

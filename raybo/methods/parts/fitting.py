@@ -6,13 +6,12 @@ a pending one enters at its posterior mean, which shrinks the variance around it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from raybo.acquisition import Average, LogAverage
-from raybo.acquisition.protocols import Acquisition
+from raybo.methods.parts.fitted_model import FittedGP, FittedSurrogate
 from raybo.methods.parts.hyperparameters import Hyperparameters, fixed_values, with_fixed
 from raybo.methods.parts.refit_schedule import REFIT_SHARE, is_kept, last_estimate, starts_of_fit
 from raybo.record.events import Tags
@@ -36,52 +35,6 @@ SAMPLES = 10  # of the hyperparameters, where these are sampled
 SAMPLED_POINTS = 300  # at most so many observations enter the sampling, which takes thousands of likelihoods
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """A surrogate with what led to it.
-
-    Attributes:
-        members: a GP for each value of the hyperparameters (one, unless they are sampled), each conditioned on
-            finished, failed and pending trials, in the units of `outputs`.
-        outputs: from the maximised values to those units.
-        incumbent: the best finished value in those units. best: (d,), where it was seen.
-        tags: what the next fit starts from, and how many trials had ended: until another does, it is kept.
-    """
-
-    members: tuple[GP, ...]
-    outputs: Outputs
-    incumbent: float
-    best: Array
-    tags: Tags
-
-    @property
-    def gp(self) -> GP:
-        """The first member."""
-        return self.members[0]
-
-    @property
-    def near(self) -> Array:  # (1, d)
-        """Where a search for the next point begins: at the best one."""
-        return self.best[None, :]
-
-    @property
-    def known(self) -> Array:  # (n, d)
-        """The points that it is conditioned on."""
-        return self.gp.X
-
-    def average(self, acquisition: Callable[[GP], Acquisition], *, log: bool = False) -> Acquisition:
-        """An acquisition averaged over the members; `log` where it is a logarithm whose exponential is meant."""
-        if len(self.members) == 1:
-            return acquisition(self.gp)
-        return (LogAverage if log else Average)([acquisition(gp) for gp in self.members])
-
-    def prediction(self, x: Array) -> Tags:  # (d,)
-        """Posterior mean and standard deviation at a point, averaged over the members, as tags."""
-        moments = [gp.posterior(x[None, :]) for gp in self.members]
-        means, variances = np.array([m[0][0] for m in moments]), np.array([m[1][0] for m in moments])
-        return {"mean": float(means.mean()), "std": float(np.sqrt(variances.mean() + means.var()))}
-
-
 def observed(history: History) -> tuple[Array, Array]:  # (n, d), (n,)
     """Points and values of the finished trials, and of the failed ones with the worst value seen."""
     y, failed = history.y, history.X_failed
@@ -90,7 +43,7 @@ def observed(history: History) -> tuple[Array, Array]:  # (n, d), (n,)
     return np.vstack([history.X, failed]), np.concatenate([y, np.full(len(failed), y.min())])
 
 
-def uncertain(history: History, outputs: Outputs) -> Array:  # (n,)
+def added_noise(history: History, outputs: Outputs) -> Array:  # (n,)
     """What is added to the noise variance of the rows of `observed`, in the units of `outputs`: 0 unless predicted."""
     y, sd = history.y, history.errors
     if not sd.any():
@@ -113,7 +66,7 @@ def fitted(
     tune: bool = True,
     afresh: bool = False,
     tag: str = "theta",
-) -> Fitted:
+) -> FittedGP:
     """Estimate a model's hyperparameters and condition on everything known.
 
     Args:
@@ -137,7 +90,7 @@ def fitted(
     """
     X, y = observed(history)
     outputs = Standardised.of(history.y) if outputs is None else outputs
-    observations = Observations.of(X, outputs.apply(y), history.cube.categorical, uncertain(history, outputs))
+    observations = Observations.of(X, outputs.apply(y), history.cube.categorical, added_noise(history, outputs))
     model = with_fixed(model, fixed_values(estimate), history.d)
     thetas = _kept(history, model, tag)
     if thetas is None:
@@ -157,7 +110,7 @@ def fitted(
     tags: Tags = {tag: thetas[-1].tolist(), "ended": history.ended}
     if len(thetas) > 1:
         tags[f"{tag}s"] = thetas.tolist()
-    return Fitted(members, outputs, incumbent, history.X[best], tags)
+    return FittedSurrogate(members, outputs, incumbent, history.X[best], members[0].X, tags)
 
 
 def leader(history: History) -> int:

@@ -10,6 +10,8 @@ others of the design. This rule is ours: with it, a wrong guess costs a few tria
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from raybo.acquisition import Acquisition
@@ -28,7 +30,7 @@ def design_by_guess(history: History, point: Proposal) -> Proposal:
     belief = held(history)
     if belief is None or history.count_tag("sobol") % 2 == 0:  # the guesses themselves came before
         return point
-    return Proposal(history.cube.led_back(belief.drawn(point.x)), {**point.tags, "by_guess": True})
+    return replace(point, x=history.cube.led_back(belief.drawn(point.x)), tags={**point.tags, "by_guess": True})
 
 
 def held(history: History) -> Belief | None:

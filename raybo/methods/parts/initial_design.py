@@ -20,10 +20,10 @@ def sobol_proposal(history: History, rng: np.random.Generator) -> Proposal:
         seed = int(rng.integers(2**31))
     index = history.count_tag("sobol")
     if history.d > LARGEST_DIMENSION:
-        return Proposal(uniform(history, rng), tags={"sobol": seed})
+        return Proposal(uniform(history, rng), {"sobol": seed}, in_design=True)
     if history.cube.is_ruled:
-        return Proposal(_allowed_point(history.cube, seed, index), tags={"sobol": seed})
-    return Proposal(_sobol_point(history.d, seed, index), tags={"sobol": seed})
+        return Proposal(_allowed_point(history.cube, seed, index), {"sobol": seed}, in_design=True)
+    return Proposal(_sobol_point(history.d, seed, index), {"sobol": seed}, in_design=True)
 
 
 def uniform(history: History, rng: np.random.Generator) -> Array:  # (d,)

@@ -24,7 +24,7 @@ from typing import Literal
 import numpy as np
 
 from raybo.common.options import option
-from raybo.methods.parts.fitting import Fitted
+from raybo.methods.parts.fitted_model import FittedGP
 from raybo.methods.story import Story
 from raybo.methods.unknown_hyperparameters import common as unknown
 from raybo.methods.unknown_hyperparameters.shorter_lengthscales import (
@@ -84,11 +84,11 @@ class AGpUcb(unknown.UnknownOptions):
     def _kappa(self, h: float) -> float:
         return self.kappa if self.norm == "constant" else self.kappa * h
 
-    def _top(self, fit: Fitted, h: float, history: History, rng: np.random.Generator) -> tuple[Array, Tags]:
+    def _top(self, fit: FittedGP, h: float, history: History, rng: np.random.Generator) -> tuple[Array, Tags]:
         shorter = divided(fit, self._divisor(h, history.d), history)
         return unknown.maximiser(shorter, history, rng, acquisition="ucb", kappa=self._kappa(h), solver=self.solver)
 
-    def _grown(self, fit: Fitted, h: float, wanted: float, history: History, rng: np.random.Generator) -> float:
+    def _grown(self, fit: FittedGP, h: float, wanted: float, history: History, rng: np.random.Generator) -> float:
         """Return the h whose step has the bound nearest to the target; the smallest of equals."""
         grid = np.minimum(h * STEP ** np.arange(GRID), LARGEST)
         points = candidates(fit, history, rng)

@@ -19,7 +19,8 @@ from raybo.common.errors import MethodError
 from raybo.common.options import option
 from raybo.methods.method import Method
 from raybo.methods.parts import initial_design
-from raybo.methods.parts.fitting import Fitted, fitted
+from raybo.methods.parts.fitted_model import FittedGP
+from raybo.methods.parts.fitting import fitted
 from raybo.methods.parts.hyperparameters import Estimate
 from raybo.methods.parts.next_point import solve_apart
 from raybo.record.events import Tags
@@ -68,7 +69,7 @@ class AcquisitionOptions(UnknownOptions):
 
     acquisition: AcquisitionName = option("ucb", "upper confidence bound, or expected improvement over the best value")
 
-    def maximiser(self, fit: Fitted, history: History, rng: np.random.Generator) -> tuple[Array, Tags]:
+    def maximiser(self, fit: FittedGP, history: History, rng: np.random.Generator) -> tuple[Array, Tags]:
         """Return x_t = argmax of the acquisition, and the prediction there."""
         return maximiser(fit, history, rng, acquisition=self.acquisition, kappa=self.kappa, solver=self.solver)
 
@@ -103,7 +104,7 @@ def design_is_behind(history: History, initial: int | None) -> bool:
 
 def uniform_point(history: History, rng: np.random.Generator) -> Proposal:
     """Return a point of the initial design."""
-    return Proposal(initial_design.uniform(history, rng), {"design": "uniform"})
+    return Proposal(initial_design.uniform(history, rng), {"design": "uniform"}, in_design=True)
 
 
 def fit(
@@ -115,7 +116,7 @@ def fit(
     refit_noise: bool = False,
     tune: bool = False,
     tag: str = "theta",
-) -> Fitted:
+) -> FittedGP:
     """Return theta_t by the named estimate, and the GP conditioned on the real observations.
 
     Every fit starts from the last one's end and from the model's start; the first also from a rougher model.
@@ -132,7 +133,7 @@ def _rough(model: Model, d: int) -> Array:  # (p,)
 
 
 def maximiser(
-    fit: Fitted,
+    fit: FittedGP,
     history: History,
     rng: np.random.Generator,
     *,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.methods.parts.fitting import Fitted
+from raybo.methods.parts.fitted_model import FittedGP
 from raybo.methods.parts.initial_design import uniform
 from raybo.methods.story import Story
 from raybo.methods.unknown_hyperparameters import common as unknown
@@ -75,7 +75,7 @@ class Portfolio(unknown.AcquisitionOptions):
         return f"arm {tags['arm']}: {why}; p = {tags['p']:.2f}"
 
 
-def new_rewards(history: History, fit: Fitted, low: float, high: float) -> dict[int, float]:
+def new_rewards(history: History, fit: FittedGP, low: float, high: float) -> dict[int, float]:
     """Return by trial the rewards of the bandit's ended trials that no tag holds yet."""
     known = {number for record in history.records for number, _ in record.tags.get("earned", [])}
     rewards = {}

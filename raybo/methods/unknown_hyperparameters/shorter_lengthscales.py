@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from raybo.acquisition import UpperConfidence
-from raybo.methods.parts.fitting import Fitted
+from raybo.methods.parts.fitted_model import FittedGP
 from raybo.methods.story import OverTrials, Scale, Series, Story, is_point
 from raybo.record.history import History
 from raybo.record.trial import Trial
@@ -26,7 +26,7 @@ STEP = 1.1
 LARGEST = 1_000.0
 
 
-def divided(fit: Fitted, h: float, history: History) -> Fitted:
+def divided(fit: FittedGP, h: float, history: History) -> FittedGP:
     """Return the surrogate with length-scales divided by h; the next fit starts from the undivided ones."""
     if h == 1.0:
         return fit
@@ -46,12 +46,12 @@ def observed_by(gp: GP, theta: Array, history: History) -> GP:  # (p,)
     return GP.of(ended, gp.model, theta)
 
 
-def candidates(fit: Fitted, history: History, rng: np.random.Generator) -> Array:  # (m, d)
+def candidates(fit: FittedGP, history: History, rng: np.random.Generator) -> Array:  # (m, d)
     """Return points that can be run: 1,500 uniform ones, and 200 around the best."""
     return history.cube.snap(raw_candidates(history.cube, rng, 1_500, fit.best[None, :], 200))
 
 
-def std_at_top(fit: Fitted, kappa: float, points: Array) -> float:  # (m, d)
+def std_at_top(fit: FittedGP, kappa: float, points: Array) -> float:  # (m, d)
     """Return the standard deviation at the point of the highest upper confidence bound."""
     top = int(np.argmax(UpperConfidence(fit.gp, kappa).value(points)))
     return float(np.sqrt(fit.gp.posterior(points[[top]])[1][0]))

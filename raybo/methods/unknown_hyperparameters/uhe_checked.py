@@ -34,7 +34,7 @@ from typing import Literal
 import numpy as np
 
 from raybo.common.options import option
-from raybo.methods.parts.fitting import Fitted
+from raybo.methods.parts.fitted_model import FittedGP
 from raybo.methods.parts.initial_design import uniform
 from raybo.methods.story import Story
 from raybo.methods.unknown_hyperparameters import common as unknown
@@ -88,7 +88,7 @@ class UheChecked(unknown.AcquisitionOptions):
         x, more = self.maximiser(fit, history, rng)
         return Proposal(x, {**tags, **more})
 
-    def _checked(self, history: History, rng: np.random.Generator) -> tuple[Fitted, Tags]:
+    def _checked(self, history: History, rng: np.random.Generator) -> tuple[FittedGP, Tags]:
         """Return the fit of the most likely hyperparameters if it explains enough, otherwise that of pseudo-data."""
         fit = unknown.fit(history, rng, "map", self.prior)
         tags: Tags = {**fit.tags, "known": known_share(fit.gp, history.cube.snap(history.cube.uniform(rng, CHECKED)))}

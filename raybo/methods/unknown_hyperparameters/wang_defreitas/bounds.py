@@ -19,7 +19,7 @@ from typing import Literal
 
 import numpy as np
 
-from raybo.methods.parts.fitting import Fitted
+from raybo.methods.parts.fitted_model import FittedGP
 from raybo.methods.unknown_hyperparameters.shorter_lengthscales import observed_by, with_hyperparameters
 from raybo.methods.unknown_hyperparameters.wang_defreitas.improvement import (
     WithinBounds,
@@ -71,7 +71,7 @@ def explain(tags: Tags) -> str:
     return f"{explain_improvement(tags)}; {largest}; {steps}; nu = {tags['nu']:.2f}"
 
 
-def clipped(fit: Fitted, within: WithinBounds, history: History) -> Fitted:
+def clipped(fit: FittedGP, within: WithinBounds, history: History) -> FittedGP:
     """Clip a fit's length-scales to the bounds, which may have been cut since the fit."""
     ends = within.model.bounds(history.d)
     theta = np.clip(fit.gp.theta, ends[:, 0], ends[:, 1])

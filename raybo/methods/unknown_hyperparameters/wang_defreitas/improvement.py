@@ -15,7 +15,8 @@ from typing import Literal
 import numpy as np
 
 from raybo.acquisition import LogAverage, LogExpectedImprovement, UpperConfidence
-from raybo.methods.parts.fitting import Fitted, fitted
+from raybo.methods.parts.fitted_model import FittedGP
+from raybo.methods.parts.fitting import fitted
 from raybo.methods.parts.next_point import solve_apart
 from raybo.record.events import Tags
 from raybo.record.history import History
@@ -54,7 +55,7 @@ class WithinBounds:
             noise_variance=Hyperparameter(fixed=self.noise_variance),
         )
 
-    def fit(self, history: History, rng: np.random.Generator, estimate: Literal["map", "slice"]) -> Fitted:
+    def fit(self, history: History, rng: np.random.Generator, estimate: Literal["map", "slice"]) -> FittedGP:
         """Fit the length-scales within the bounds: the most likely ones, or samples."""
         outputs = Standardised.of(history.y) if self.standardise else Standardised(0.0, 1.0)
         starts = [self.model.start(history.d), self.model.bounds(history.d)[:, 1]]
@@ -62,7 +63,7 @@ class WithinBounds:
 
 
 def most_promising(
-    fit: Fitted, nu: float, history: History, rng: np.random.Generator, solver: SolverName
+    fit: FittedGP, nu: float, history: History, rng: np.random.Generator, solver: SolverName
 ) -> tuple[Array, float]:  # (d,)
     """Return argmax EI_nu and mu_plus, both averaged over the members."""
     tops = [highest_mean(gp, history, rng, solver) for gp in fit.members]

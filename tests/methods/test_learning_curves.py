@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import norm
 
-from raybo.methods.default.curves import (
+from raybo.methods.default.curves import worth_running_again
+from raybo.methods.parts.curve_data import at_step, rows_of_curves
+from raybo.methods.parts.learning_curves import (
     MANY,
     ROWS_OF_MANY,
     WITHIN,
-    AtLastStep,
-    _chosen,
-    at_step,
-    expected_ends,
+    believing_ends,
+    cut_points,
+    final_means,
+    fit_curves,
     has_cut_curves,
-    worth_running_again,
+    reported,
 )
 from raybo.record.events import Asked, Kind, Reported, Told
 from raybo.record.states import State
@@ -51,31 +55,31 @@ def nine(sign=1.0):
 
 
 def test_it_sees_octaves_and_ends(history):
-    ends = expected_ends(history)
-    places = ends.gp.X[:, 2] * np.log2(STEPS)
+    fit = fit_curves(history)
+    places = fit.gp.curves.X[:, 2] * np.log2(STEPS)
     np.testing.assert_allclose(places[:5], [1, 2, 3, 4, 5])  # steps 2, 4, 8, 16 and the last
     np.testing.assert_allclose(places[5:8], [1, 2, 3])
     np.testing.assert_allclose(places[-2:], [1, np.log2(3)])
-    assert ends.trials == tuple(range(9))
+    assert reported(history) == list(range(9))
     best = max(record.y for record in history.records if record.y is not None)
-    assert ends.outputs.invert(np.array([ends.incumbent]))[0] == pytest.approx(best)
+    assert fit.outputs.invert(np.array([fit.incumbent]))[0] == pytest.approx(best)
 
 
 def test_what_is_expected_of_the_ends_is_the_posterior_of_a_plain_gp(history):
-    ends = expected_ends(history)
-    gp = ends.gp
-    last = np.array([[*history.records[t].x, 1.0] for t in ends.trials])
+    fit = fit_curves(history)
+    gp, trials, means = fit.gp.curves, reported(history), final_means(fit.gp, history)
+    last = np.array([[*history.records[t].x, 1.0] for t in trials])
     A = naive_matrix(gp, gp.X, gp.X) + gp.noise_variance * np.eye(gp.n)
     K = naive_matrix(gp, last, gp.X)
-    np.testing.assert_allclose(ends.mean, K @ np.linalg.solve(A, gp.y), rtol=1e-6)
+    np.testing.assert_allclose(means, K @ np.linalg.solve(A, gp.y), rtol=1e-6)
     expected = gp.outputscale - np.einsum("ij,ji->i", K, np.linalg.solve(A, K.T))
-    told = [ends.prediction(history.records[t].x) for t in ends.trials]
-    np.testing.assert_allclose([each["mean"] for each in told], ends.mean)
-    np.testing.assert_allclose([each["std"] ** 2 for each in told], expected, rtol=1e-4, atol=1e-7)
+    predictions = [fit.prediction(history.records[t].x) for t in trials]
+    np.testing.assert_allclose([each["mean"] for each in predictions], means)
+    np.testing.assert_allclose([each["std"] ** 2 for each in predictions], expected, rtol=1e-4, atol=1e-7)
 
 
 def test_the_gradient_at_the_last_step_is_that_of_differences(history):
-    at = AtLastStep(expected_ends(history).gp)
+    at = fit_curves(history).gp
     X, step = np.random.default_rng(0).random((5, 2)), 6e-6
     mean, var, dmean, dvar = at.posterior_gradient(X)
     np.testing.assert_allclose((mean, var), at.posterior(X), rtol=1e-9)
@@ -94,10 +98,11 @@ def test_the_gradient_at_the_last_step_is_that_of_differences(history):
 
 def test_early_steps_tell_of_the_end(history):
     """What is expected of unfinished trials is nearer to their ends than their last reports are."""
-    ends = expected_ends(history)
-    cut = [place for place, t in enumerate(ends.trials) if history.records[t].y is None]
-    missed = [ends.outputs.invert(ends.mean[[p]])[0] - rising(history.records[ends.trials[p]].x)[-1] for p in cut]
-    raw = [history.records[ends.trials[p]].reports[-1][1] - rising(history.records[ends.trials[p]].x)[-1] for p in cut]
+    fit = fit_curves(history)
+    means, records = final_means(fit.gp, history), [history.records[t] for t in reported(history)]
+    cut = [place for place, record in enumerate(records) if record.y is None]
+    missed = [fit.outputs.invert(means[[p]])[0] - rising(records[p].x)[-1] for p in cut]
+    raw = [records[p].reports[-1][1] - rising(records[p].x)[-1] for p in cut]
     assert np.abs(missed).mean() < np.abs(raw).mean()
 
 
@@ -106,9 +111,10 @@ def test_the_verdict_is_the_probability_of_ending_above_the_best(history):
     rule = make("curve", {"grace": 3, "first": 0}, STEPS)
     assert rule.decides(history, trial, 3)
     verdict = rule.decide(history, trial, 3)
-    ends = expected_ends(history)
-    target = max(ends.incumbent, ends.mean[:8].max())
-    expected = norm.cdf((ends.mean[8] - target) / ends.prediction(history.records[8].x)["std"])
+    fit = fit_curves(history)
+    means = final_means(fit.gp, history)
+    target = max(fit.incumbent, means[:8].max())
+    expected = norm.cdf((means[8] - target) / fit.prediction(history.records[8].x)["std"])
     assert verdict.numbers["probability"] == pytest.approx(expected, rel=1e-6)
     assert verdict.prune == (expected < 0.05)
     assert make("curve", {"grace": 3, "first": 0, "odds": 0.0}, STEPS).decide(history, trial, 3).action == "go"
@@ -183,16 +189,15 @@ def test_under_a_rule_that_prunes_them_again_none_is_run_again_for_long():
 
 
 def test_whoever_runs_is_not_run_again(history):
-    ends = expected_ends(history)
     assert has_cut_curves(history)
-    ends = type(ends)(ends.gp, ends.outputs, ends.trials, ends.mean, ends.cut, -np.inf, ends.theta, ends.tag)
-    first = worth_running_again(history, ends)
+    fit = replace(fit_curves(history), incumbent=-np.inf)
+    first = worth_running_again(history, fit)
     assert history.records[first].state is State.PRUNED
     again = len(history)
     history.apply(Asked(again, x=history.records[first].x.tolist(), tags={"again": first}))
-    assert worth_running_again(history, ends) is None  # until one has finished, one at a time
+    assert worth_running_again(history, fit) is None  # until one has finished, one at a time
     history.apply(Told(again, value=-9.0))
-    assert worth_running_again(history, ends) not in (None, first)
+    assert worth_running_again(history, fit) not in (None, first)
 
 
 def test_without_reports_auto_proposes_as_ever():
@@ -208,14 +213,14 @@ def test_without_reports_auto_proposes_as_ever():
 
 def test_the_ends_of_what_was_pruned_are_believed_where_the_next_point_is_looked_for(history):
     """What is expected stays; what is not known of their ends draws no proposal to their neighbours."""
-    ends = expected_ends(history)
-    sure = ends.believed(history.points(State.PENDING))
+    fit = fit_curves(history)
+    sure = believing_ends(fit, history, history.points(State.PENDING))
     pruned, others = history.points(State.PRUNED), np.random.default_rng(0).random((50, 2))
-    np.testing.assert_array_equal(np.unique(ends.cut, axis=0), np.unique(pruned, axis=0))
-    (mean, var), (as_before, before) = (AtLastStep(each.gp).posterior(pruned) for each in (sure, ends))
+    np.testing.assert_array_equal(np.unique(cut_points(history), axis=0), np.unique(pruned, axis=0))
+    (mean, var), (as_before, before) = (each.gp.posterior(pruned) for each in (sure, fit))
     np.testing.assert_allclose(mean, as_before, atol=1e-6)
     assert (var < 0.2 * before).all()
-    np.testing.assert_allclose(AtLastStep(sure.gp).posterior(others)[0], ends.gp.mean(at_step(others, 1.0)), atol=1e-6)
+    np.testing.assert_allclose(sure.gp.posterior(others)[0], fit.gp.curves.mean(at_step(others, 1.0)), atol=1e-6)
 
 
 def curves_of(reaches):
@@ -228,10 +233,10 @@ def curves_of(reaches):
 
 def test_a_model_of_few_curves_has_all_octaves_and_of_more_the_last_ones_first():
     records = list(curves_of([1, 8, 8, 20, 3]))
-    rows = _chosen(records, 64, 100)
+    rows = rows_of_curves(records, 64, 100)
     steps = [[round(64**place) for record, place, _ in rows if record is each] for each in records]
     assert steps == [[1], [2, 4, 8], [2, 4, 8], [2, 4, 8, 16, 20], [2, 3]]
-    rows = _chosen(records, 64, 11)  # the others of the trial that came furthest, and of the better one at step 8
+    rows = rows_of_curves(records, 64, 11)  # further ones of the trial with most steps, and of the better at step 8
     steps = [[round(64**place) for record, place, _ in rows if record is each] for each in records]
     assert steps == [[1], [8], [2, 4, 8], [2, 4, 8, 16, 20], [3]]
     assert [value for record, _, value in rows if record is records[2]] == [2.02, 2.04, 2.08]
@@ -241,7 +246,7 @@ def test_of_too_many_trials_those_count_that_came_furthest_and_the_newest_and_so
     reaches = [1] * 100
     reaches[10] = reaches[40] = 9
     records = list(curves_of(reaches))
-    rows = _chosen(records, 64, 30)
+    rows = rows_of_curves(records, 64, 30)
     numbers = [next(i for i, each in enumerate(records) if each is record) for record, _, _ in rows]
     assert numbers == sorted(set(numbers))
     assert len(numbers) == 30
@@ -257,7 +262,7 @@ def test_a_study_of_many_trials_has_a_model_of_few_points():
     for i in range(MANY + 60):
         trial = curve(made, [hill(x := rng.random(2))], x)
         end(made, trial, Kind.FAILED, reason="") if i % 3 == 0 else end(made, trial, Kind.PRUNED, step=1)
-    assert expected_ends(made).gp.n <= ROWS_OF_MANY * 6 // 5
+    assert fit_curves(made).gp.curves.n <= ROWS_OF_MANY * 6 // 5
 
 
 STEPLESS = [
@@ -317,11 +322,11 @@ def test_early_steps_may_be_wilder_than_any_length_scales_explain(scheduler, siz
 
 
 def test_beside_a_fit_that_is_kept_wild_steps_are_put_nearer_too(history):
-    theta = expected_ends(history).theta
-    history.records.append(Record(np.full(2, 0.5), {"curves": theta.tolist()}, State.PENDING))
-    np.testing.assert_array_equal(expected_ends(history, refit=False).theta, theta)
+    tags = fit_curves(history).tags
+    history.records.append(Record(np.full(2, 0.5), tags, State.PENDING))
+    assert fit_curves(history, refit=False).tags == tags
     for step, y in ((1, 0.0), (2, 1e12), (4, 0.0)):
         history.apply(Reported(9, step=step, value=y))
-    ends = expected_ends(history, refit=False)
-    np.testing.assert_array_equal(ends.theta, theta)
-    assert np.abs(ends.gp.y).max() == WITHIN
+    fit = fit_curves(history, refit=False)
+    assert fit.tags == tags
+    assert np.abs(fit.gp.curves.y).max() == WITHIN

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from raybo import methods
-from raybo.methods.parts import local_data
+from raybo.methods.parts import local_maximiser, local_models
 from raybo.methods.parts.fitting import observed
-from raybo.methods.parts.local_data import Regional, chosen, is_large, ranked
+from raybo.methods.parts.local_models import ManyObservations, chosen, is_large, ranked
 from raybo.methods.parts.next_point import least_distance
 from raybo.record.events import Asked, Told
 from raybo.record.history import History
@@ -70,7 +70,7 @@ def test_a_history_is_large_beyond_400_trials_that_a_model_would_hold(n, pending
 @pytest.mark.parametrize("space", SPACES)
 def test_the_contract_of_all_methods_holds(name, options, space, monkeypatch):
     """On every kind of space, with failures, ties, repeats and pending trials, as if ten trials were many."""
-    monkeypatch.setattr(local_data, "LARGE", 10)
+    monkeypatch.setattr(local_models, "LARGE", 10)
     points = np.random.default_rng(1).random((14, SPACES[space].d))
     points[3] = points[2]
     ends = [0.5, 0.5, 2.0, 1.0, "failed", -1.0, 0.3, "lost", 1.5, "stopped", 1.0, 0.1, None, None]
@@ -96,7 +96,7 @@ def test_predictions_are_those_of_the_exact_gp_near_by(d):
     The mean within half the larger standard deviation or a hundredth of the values', and no less uncertain.
     """
     history = study_of(600, d, f=lambda x: hill(x) + 0.1 * np.cos(7 * np.asarray(x)).sum())
-    known = Regional.of(history, standard_model(), Standardised.of(history.y))
+    known = ManyObservations.of(history, standard_model(), Standardised.of(history.y))
     X, y = observed(history)
     exact = GP.of(Observations.of(X, known.outputs.apply(y)), known.model, known.theta)
     for x in [known.best, *np.random.default_rng(5).random((8, d))]:
@@ -111,14 +111,14 @@ def test_predictions_are_those_of_the_exact_gp_near_by(d):
 
 def test_the_wide_gp_holds_the_best_and_the_nearest_and_the_close_one_what_is_near():
     history = study_of(900, 3, pending=150)
-    known = Regional.of(history, standard_model(), Standardised.of(history.y))
+    known = ManyObservations.of(history, standard_model(), Standardised.of(history.y))
     wide, x = known.wide().gp, np.full(3, 0.9)
     near = {p.tobytes() for p in known.close(x).gp.X}
     assert all(known.X[i].tobytes() in {p.tobytes() for p in wide.X} for i in np.argsort(-known.z)[:20])
     scaled = (known.X - x) / wide.lengthscale
-    nearest = np.argsort((scaled**2).sum(axis=1))[: local_data.CLOSE_NEAR]
+    nearest = np.argsort((scaled**2).sum(axis=1))[: local_models.CLOSE_NEAR]
     assert all(known.X[i].tobytes() in near for i in nearest)
-    pending = np.argsort((((known.pending - x) / wide.lengthscale) ** 2).sum(axis=1))[: local_data.CLOSE_PENDING]
+    pending = np.argsort((((known.pending - x) / wide.lengthscale) ** 2).sum(axis=1))[: local_models.CLOSE_PENDING]
     assert all(known.pending[i].tobytes() in near for i in pending)
 
 
@@ -134,9 +134,9 @@ def test_proposals_stay_apart_from_whatever_is_in_flight():
 
 def test_a_fit_is_kept_for_a_fiftieth_of_the_trials_and_no_longer(monkeypatch):
     fits = []
-    fit_map = local_data.fit_map
+    fit_map = local_models.fit_map
     monkeypatch.setattr("raybo.methods.default.auto.AT_HOME", 0.0)
-    monkeypatch.setattr(local_data, "fit_map", lambda *a: fits.append(len(a[2])) or fit_map(*a))
+    monkeypatch.setattr(local_models, "fit_map", lambda *a: fits.append(len(a[2])) or fit_map(*a))
     searcher = Searcher(floats(2), "auto", "max", seed=0, initial=1)
     for x in np.random.default_rng(0).random((500, 2)):
         searcher.add({"x0": x[0], "x1": x[1]}, hill(x))
@@ -168,7 +168,7 @@ def test_it_goes_on_to_improve_a_large_study():
 def test_values_at_ranks_stand_for_all():
     y = np.random.default_rng(0).exponential(size=5_000)
     few = ranked(y)
-    assert (len(few), few.min(), few.max()) == (local_data.RANKED, y.min(), y.max())
+    assert (len(few), few.min(), few.max()) == (local_models.RANKED, y.min(), y.max())
     np.testing.assert_allclose(np.quantile(few, [0.1, 0.5, 0.9]), np.quantile(y, [0.1, 0.5, 0.9]), rtol=0.02)
     np.testing.assert_array_equal(ranked(y[:10]), y[:10])
 
@@ -213,7 +213,7 @@ def study_around(centre, n=450, gathered=120, f=valley):
 
 def test_at_home_the_model_tells_apart_what_is_all_the_same_beside_the_worst():
     history = study_around(np.full(4, 0.5))
-    among = Regional.of(history, standard_model(), Tamed.of(history.y))
+    among = ManyObservations.of(history, standard_model(), Tamed.of(history.y))
     near = history.X[np.argmax(history.y)] + 0.01 * np.random.default_rng(2).uniform(-1, 1, (40, 4))
     true = np.array([valley(x) for x in near])
     home, wide = among.home(among.best), among.wide()
@@ -223,11 +223,11 @@ def test_at_home_the_model_tells_apart_what_is_all_the_same_beside_the_worst():
 
 def test_at_home_a_point_is_in_the_box_that_holds_the_nearest(monkeypatch):
     history = study_around(np.full(4, 0.5))
-    among = Regional.of(history, standard_model(), Tamed.of(history.y))
-    nearest = history.X[among.nearest(history.X, among.best, 4 * local_data.BOXED)]
+    among = ManyObservations.of(history, standard_model(), Tamed.of(history.y))
+    nearest = history.X[among.nearest(history.X, among.best, 4 * local_maximiser.BOXED)]
     reach = np.abs(nearest - among.best).max(axis=0)
     monkeypatch.setattr("raybo.methods.default.auto.AT_HOME", 1.0)
-    monkeypatch.setattr(local_data, "HILLS", 1)
+    monkeypatch.setattr(local_maximiser, "HILLS", 1)
     made = [methods.make("auto").propose(history, stream(seed)) for seed in range(5)]
     for proposal in made:
         assert (np.abs(proposal.x - among.best) <= reach + 1e-12).all()
@@ -237,18 +237,18 @@ def test_at_home_a_point_is_in_the_box_that_holds_the_nearest(monkeypatch):
 
 def test_hilltops_are_the_best_points_away_from_each_other():
     history = study_around(np.full(4, 0.5), f=lambda x: max(hill(x), hill(1.0 - x) - 0.01))
-    among = Regional.of(history, standard_model(), Tamed.of(history.y))
+    among = ManyObservations.of(history, standard_model(), Tamed.of(history.y))
     tops = [among.hilltop(k) for k in range(3)]
     assert tops[0].tolist() == history.X[np.argmax(history.y)].tolist()
     for k in (1, 2):
-        away = np.all([among.distances(among.X, top) > local_data.AWAY**2 * 4 for top in tops[:k]], axis=0)
+        away = np.all([among.distances(among.X, top) > local_models.AWAY**2 * 4 for top in tops[:k]], axis=0)
         assert among.y[(among.X == tops[k]).all(axis=1)].tolist() == [among.y[away].max()]
 
 
 def test_where_no_point_is_away_the_last_hilltop_is_the_only_one():
     history = study_around(np.full(4, 0.5), n=0, gathered=450)
-    among = Regional.of(history, standard_model(), Tamed.of(history.y))
-    assert among.hilltop(local_data.HILLS).tolist() == among.best.tolist()
+    among = ManyObservations.of(history, standard_model(), Tamed.of(history.y))
+    assert among.hilltop(local_maximiser.HILLS).tolist() == among.best.tolist()
 
 
 def test_an_axis_of_many_values_near_the_best_points_is_never_run_twice_at_one():

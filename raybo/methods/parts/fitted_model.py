@@ -1,0 +1,161 @@
+"""What a method knows of a study once a model is fitted to it: one protocol, `FittedModel`.
+
+    improvement, bound    acquisitions, whose maximiser is the next point
+    prediction            mean and standard deviation at a point, as tags
+    tags                  where the next fit starts
+    near, known           where to search: around the best points, and away from the observed ones
+
+Two classes implement it: `FittedSurrogate` for one number, `goals_model.FittedGoals` for several metrics and
+constraints, each of which has a `FittedSurrogate`. How they are made:
+
+    fitting             from all observations, by a Gaussian process or by several with sampled hyperparameters
+    learning_curves     from the reports of trials, at their last step
+    local_models        from the observations that matter to one proposal, in studies of many trials
+    default.committee   by models that assume different things
+
+Pending trials are part of a fit: they are believed at their posterior mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+
+from raybo.acquisition import (
+    Acquisition,
+    Average,
+    LogAverage,
+    LogExpectedImprovement,
+    Surrogate,
+    UpperConfidence,
+)
+from raybo.record.events import Tags
+from raybo.space import Array
+from raybo.surrogate import GP, Outputs
+
+
+class FittedModel(Protocol):
+    """A model of a study's values, conditioned on all that is known.
+
+    Its units are those of the transformed, maximised values.
+    """
+
+    @property
+    def tags(self) -> Tags:
+        """Where the next fit starts, to be stored with the proposal."""
+        ...
+
+    @property
+    def near(self) -> Array:  # (m, d)
+        """Where the search for the next point begins: the best points."""
+        ...
+
+    @property
+    def known(self) -> Array:  # (n, d)
+        """The points that the model is conditioned on."""
+        ...
+
+    def improvement(self, nu: float = 1.0) -> Acquisition:
+        """Return the logarithm of the expected improvement over the incumbent.
+
+        Args:
+            nu: multiplies the standard deviation of a single metric; above 1 explores more.
+        """
+        ...
+
+    def bound(self, kappa: float) -> Acquisition:
+        """Return the upper confidence bound of kappa standard deviations."""
+        ...
+
+    def prediction(self, x: Array) -> Tags:  # (d,)
+        """Return what is expected at a point: the tags `mean` and `std`, in the model's units."""
+        ...
+
+
+S_co = TypeVar("S_co", bound=Surrogate, covariant=True)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedSurrogate(Generic[S_co]):
+    """One number's surrogates: a single one, or several that are averaged.
+
+    Attributes:
+        members: of several, one for each sample of the hyperparameters, or one for each set of assumptions.
+        outputs: transforms maximised values into the members' units.
+        incumbent: the best finished value, in those units.
+        best: (d,), the point with the best known value.
+        known: (n, d), the points that the members are conditioned on.
+        tags: where the next fit starts.
+        weights: of members with different assumptions; the first of them predicts. None if all have the same
+            assumptions and predict together.
+    """
+
+    members: tuple[S_co, ...]
+    outputs: Outputs
+    incumbent: float
+    best: Array
+    known: Array
+    tags: Tags
+    weights: tuple[float, ...] | None = None
+
+    @property
+    def gp(self) -> S_co:
+        """The first member."""
+        return self.members[0]
+
+    @property
+    def near(self) -> Array:  # (1, d)
+        """The best point, where the search begins."""
+        return self.best[None, :]
+
+    def improvement(self, nu: float = 1.0) -> Acquisition:
+        """Return the logarithm of the expected improvement, averaged over the members."""
+
+        def of(gp: Surrogate) -> Acquisition:
+            return LogExpectedImprovement(gp, self.incumbent, nu)
+
+        return self.average(of, log=True)
+
+    def bound(self, kappa: float) -> Acquisition:
+        """Return the upper confidence bound of kappa standard deviations, averaged over the members."""
+
+        def of(gp: Surrogate) -> Acquisition:
+            return UpperConfidence(gp, kappa)
+
+        return self.average(of)
+
+    def average(self, acquisition: Callable[[S_co], Acquisition], *, log: bool = False) -> Acquisition:
+        """Return an acquisition averaged over the members.
+
+        Args:
+            acquisition: makes a member's.
+            log: average the exponentials of acquisitions that are logarithms.
+        """
+        if len(self.members) == 1:
+            return acquisition(self.gp)
+        return (LogAverage if log else Average)([acquisition(gp) for gp in self.members], self.weights)
+
+    def prediction(self, x: Array) -> Tags:  # (d,)
+        """Return the posterior mean and standard deviation at a point, as tags."""
+        members = self.members if self.weights is None else self.members[:1]
+        moments = [gp.posterior(x[None, :]) for gp in members]
+        means, variances = np.array([m[0][0] for m in moments]), np.array([m[1][0] for m in moments])
+        return {"mean": float(means.mean()), "std": float(np.sqrt(variances.mean() + means.var()))}
+
+
+FittedGP: TypeAlias = FittedSurrogate[GP]
+Transform: TypeAlias = Callable[[Array], Outputs]  # makes the transform of given values
+
+
+def prediction_in_words(tags: Tags) -> str:
+    """Return what tags say of a point: mean and std in standard deviations of the values, and probabilities."""
+    means, stds = (tags[name] if isinstance(tags[name], list) else [tags[name]] for name in ("mean", "std"))
+    expected = " and ".join(f"{mean:+.2f} sd" for mean in means)
+    text = f"expects {expected}, uncertain by {' and '.join(f'{std:.2f}' for std in stds)}"
+    for name, word in (("feasible", "satisfies the constraints"), ("success", "succeeds")):
+        if name in tags:
+            text += f", {word} with probability {tags[name]:.2f}"
+    return text
