@@ -46,7 +46,7 @@ ANY_ADDRESS = click.option(
     metavar="auto|HOST:PORT|http://HOST:8265",
     help="The cluster that it runs on; for a job, the address of its dashboard.  [default: auto]",
 )
-STOP_SECONDS = 60.0  # to wait for a study of this machine to record what it stops
+STOP_SECONDS = 60.0  # wait for a study on this machine to record its stopped trials
 JOB = click.argument("name", metavar="JOB")
 
 

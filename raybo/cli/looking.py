@@ -26,7 +26,7 @@ from raybo.common.messages import counted, in_words
 if TYPE_CHECKING:
     from raybo.study.study import Study
 
-MODES = ("trial", "context", "watch", "again")  # of `raybo show`: it is in one of them, or shows the table
+MODES = ("trial", "context", "watch", "again")  # exclusive options of `raybo show`; without any it shows the table
 
 
 @click.command()

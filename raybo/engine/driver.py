@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("raybo")
 
-TYPING_ERROR = 0.75  # how alike an unknown option and an argument of `tune` are, for one to be the other
+TYPING_ERROR = 0.75  # an unknown option at least so similar to an argument of `tune` counts as a typing error
 RAYS = 4  # local ones for a study: if all of them die, so would the next
-RESTARTS = 100  # of a study actor that dies; each continues from the journal
+RESTARTS = 100  # a study actor that dies is restarted so many times; each continues from the journal
 
 
 @taking(tune_arguments)

@@ -22,7 +22,7 @@ class Series:
     """Numbers that belong to trials.
 
     Attributes:
-        trials: their numbers. values: as many; None where there is none.
+        trials: their numbers. values: as many; None for a missing one.
         name: in the legend; empty to be left out of it.
         look: "followed", a quantity that changes; "stands", one that holds until it changes; "limit", a bound of the
             series of the same group, which stands too; "measured" and "moves", single values joined by a thin line;

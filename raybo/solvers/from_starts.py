@@ -13,9 +13,9 @@ from raybo.solvers.mixed import is_small, polish, try_all
 from raybo.solvers.ruled import search_within
 from raybo.solvers.solution import Differentiable, Search, Solution
 
-ROUNDS = 100  # of `ascent_from`, more than a multi-start's climbs have
-TOLERANCE = 1e-5  # of `ascent_from`, finer than a multi-start's
-ITERATIONS = 200  # of `joint_ascent`
+ROUNDS = 100  # rounds of `ascent_from`, more than a multi-start's climbs have
+TOLERANCE = 1e-5  # relative tolerance of `ascent_from`, finer than a multi-start's
+ITERATIONS = 200  # iterations of `joint_ascent`, at most
 
 
 def ascent_from(

@@ -23,7 +23,7 @@ from raybo.solvers.mixed import is_small, search_axes, try_all
 from raybo.solvers.scipy_minimisers import BOX, minimise
 from raybo.solvers.solution import ROWS_AT_ONCE, Differentiable, Gradient, Search, Solution
 
-POLISHED = 5  # of the reference's best points, from which scipy's L-BFGS-B climbs to tight tolerances
+POLISHED = 5  # scipy's L-BFGS-B climbs to tight tolerances from so many of the reference's best points
 TIGHT = {"ftol": 1e-13, "gtol": 1e-9, "maxiter": 1000}
 
 

@@ -18,7 +18,8 @@ from raybo.solvers.solution import ROWS_AT_ONCE, Search
 from raybo.solvers.starts import choose_starts
 
 FEW_POINTS = 4096  # a wholly discrete domain of so many points is searched completely
-HELD, HELD_STARTS = 256, 8  # candidates whose discrete coordinates are held, and climbs from the best of them
+HELD = 256  # candidates whose discrete coordinates are held
+HELD_STARTS = 8  # climbs from the best of those candidates
 
 
 def is_small(domain: Domain) -> bool:

@@ -12,9 +12,12 @@ import numpy as np
 from raybo.solvers.domain import Array, climbable
 from raybo.solvers.solution import ROWS_AT_ONCE, Search
 
-IMPROVED = 3  # points
-CHILDREN, ROUNDS = 40, 16
-FIRST_SCALE, GROWTH, SHRINKAGE = 0.05, 1.5, 0.5  # in sides of the cube
+IMPROVED = 3  # so many of the best points are improved
+CHILDREN = 40  # random moves of a point in a round
+ROUNDS = 16  # rounds of moves
+FIRST_SCALE = 0.05  # standard deviation of the first round's moves, in sides of the cube
+GROWTH = 1.5  # factor on the scale after a success
+SHRINKAGE = 0.5  # factor on the scale after a failure
 
 
 def search_within(

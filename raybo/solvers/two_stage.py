@@ -14,8 +14,9 @@ from raybo.solvers.domain import Array, Domain, continuous
 from raybo.solvers.ruled import search_within
 from raybo.solvers.solution import ROWS_AT_ONCE, Differentiable, Search, Solution
 
-GRID, COMPARED = 1000, 32  # points of a random grid, and how many of them the meant function compares
-ROUNDS = 12  # of the climb with the meant function
+GRID = 1000  # points of a random grid
+COMPARED = 32  # the meant function compares so many of the grid's points
+ROUNDS = 12  # rounds of the climb with the meant function
 
 
 def two_stages(

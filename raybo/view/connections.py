@@ -12,7 +12,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Middleware
 
 IDLE_SECONDS = 30.0  # a connection that has no request in progress for so long is closed
-BODY_SECONDS = 10.0  # for the body of a request, of at most a megabyte, to arrive
+BODY_SECONDS = 10.0  # limit for the arrival of a request's body, of at most a megabyte
 LOOK_SECONDS = 1.0  # between two looks at all connections
 
 

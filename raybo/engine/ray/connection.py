@@ -26,7 +26,7 @@ log = logging.getLogger("raybo")
 
 PROBE_SECONDS = 3.0
 STARTS = 2  # attempts to start a local Ray, whose raylet dies if it waits too long for the rest
-START_SECONDS = 180.0  # for a local Ray to come up
+START_SECONDS = 180.0  # limit for the start of a local Ray
 # how HTTP/2 begins, which Ray's servers speak: a preface and empty settings, answered by settings
 _SETTINGS = b"\x04"
 _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + _SETTINGS + b"\0\0\0\0\0"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-NAMESPACE = "raybo"  # of the actors' names
+NAMESPACE = "raybo"  # Ray's namespace of the actors' names
 
 
 def study_names(ray: Any) -> list[str]:

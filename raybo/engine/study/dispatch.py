@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from raybo.engine.trial.captured_output import Chunk
     from raybo.engine.trial.report_sender import Answer
 
-UNLOADED = "failed to import on the worker"  # in Ray's message about a function that it sent; the job is inside
+UNLOADED = "failed to import on the worker"  # Ray's message if it cannot load a function that it sent
 LOG_FILE = "/logs/worker-"  # a worker opens one before a task; it is missing if Ray is being removed
 
 Outcome = tuple[Occurrence, EventData]  # with the data of the event that records it

@@ -46,7 +46,7 @@ from raybo.study.confirmation import again_count
 
 E = TypeVar("E", bound=Event)
 
-NOTES = 1_000  # of the last things that happened to single trials
+NOTES = 1_000  # so many notes are kept, the newest
 
 
 class EventLog:
@@ -160,7 +160,7 @@ class EventLog:
             self._announce_committed()
 
     async def commit_quietly(self, number: int) -> None:
-        """Commit without raising: an error is stored, and the next `commit` raises it."""
+        """Commit without raising: an error becomes a note, and the next commit that fails raises it."""
         try:
             await self.committed_to(number)
         except JournalError as error:

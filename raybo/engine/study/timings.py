@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 RECENT = 100  # the last suggestions and trials that count
 HURRY = 0.01  # work between two trials that takes more than this share of a trial's time is done ahead
-DISPATCH_SECONDS = 0.003  # what Ray alone takes from the end of a trial to the start of the next
+DISPATCH_SECONDS = 0.003  # Ray's own time from the end of a trial to the start of the next
 INSTANT = 0.001  # a suggestion that takes fewer processor seconds is made without a thread, which costs as much
 DEEPEST = 7  # at most so many trials wait for each worker
 REPLACEABLE = 0.25  # a prepared proposal that took more than this share of a trial's time is always used

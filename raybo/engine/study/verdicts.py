@@ -29,7 +29,7 @@ from raybo.schedulers import Verdict
 from raybo.schedulers.rule import JOB, Rule, broken_by, event_of, foreseen
 from raybo.searcher import Searcher
 
-SHARE_SECONDS = 0.002  # what is to be committed at once waits this long for others
+SHARE_SECONDS = 0.002  # an urgent commit waits this long for others, to share one transaction
 
 
 class Judge:

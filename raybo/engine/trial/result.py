@@ -10,7 +10,7 @@ from raybo.common.arguments import number_in
 from raybo.common.messages import shown
 from raybo.record.results import EXTRAS, extras
 
-NAME_CHARACTERS = 200  # of a metric that is not kept, in the journal
+NAME_CHARACTERS = 200  # the journal keeps so many characters of a dropped metric's name
 
 
 def read_results(result: Any, needed: Sequence[str]) -> tuple[float | None, str, dict[str, Any]]:

@@ -43,7 +43,8 @@ NEAR_SD = 0.02  # standard deviation of those starts around the maxima
 INNER_WINDOW = 8  # window points in the finite set
 INNER_RANDOM = 10  # random points in the finite set
 INNER_SHARES = (1.0, 0.5, 0.0)  # the finite set has local maxima of bounds with these multiples of beta
-CANDIDATES, FINITE_CLIMBS = 256, 3
+CANDIDATES = 256  # raw candidates of an exploration point over the finite set
+FINITE_CLIMBS = 3  # climbs from the best of those candidates
 ATTEMPTS = 16  # tries to find a free point beside one that is taken
 
 

@@ -36,7 +36,7 @@ from raybo.space import Array
 from raybo.surrogate import GP, Hyperparameter, Model, Observations, Standardised, fit_map, gibo_model
 
 RAW_POINTS = 64  # candidates for an exploration point, as published
-CLIMBS = 5  # of the best candidates so many are climbed from, as published
+CLIMBS = 5  # climbs from the best candidates, as published
 CLOSEST = 4  # the bound is climbed from so many window points of highest mean, and of highest bound
 AT_LEAST = 1.01  # length-scales up to this multiple of the least one count as least
 RANDOM_STARTS = 5  # the bound is climbed from so many random points near the centre
