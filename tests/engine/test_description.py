@@ -76,7 +76,7 @@ def test_every_run_option_is_an_argument_of_tune():
         assert f"        {field.name}: " in raybo.tune.__doc__, field.name
 
 
-def test_every_run_option_is_an_option_of_the_command():
+def test_every_run_option_is_a_command_option():
     options = {parameter.name: parameter for parameter in command.params if isinstance(parameter, Option)}
     for field in dataclasses.fields(RunOptions):
         assert f"--{field.name.replace('_', '-')}" in options[field.name].opts

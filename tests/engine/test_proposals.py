@@ -37,7 +37,7 @@ def gains(path, method, least):
 
 
 @pytest.mark.parametrize(("method", "has_gain"), [("random", True), ("turbo", False), ("sobol", False)])
-def test_a_study_that_may_end_for_small_gains_records_them(tmp_path, method, has_gain):
+def test_stop_below_gain_records_gains(tmp_path, method, has_gain):
     found = gains(tmp_path / "study.db", method, 0.1)
     assert [gain is not None for gain in found] == [has_gain] * 3  # designs promise none
 

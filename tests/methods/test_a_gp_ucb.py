@@ -47,7 +47,7 @@ def test_reference():
     )
 
 
-def test_the_divisor_grows_once_the_bounds_fall_behind_the_reference():
+def test_divisors_grow_when_bounds_fall_behind():
     tags = adaptive(run("a-gp-ucb", 1, 30, hill, initial=3, seed=1))
     check(tags)
     assert tags[0]["h"] == 1.0
@@ -57,7 +57,7 @@ def test_the_divisor_grows_once_the_bounds_fall_behind_the_reference():
     assert tags[-1]["S"] > 0.8 * tags[-1]["reference"]  # it follows
 
 
-def test_where_the_norm_grows_kappa_does_and_length_scales_are_divided_by_a_root():
+def test_norm_growth_scales_kappa_and_lengthscales():
     searcher = run("a-gp-ucb", 2, 40, flat, initial=3, seed=1, norm="growing", kappa=0.3)
     S = 0.0
     for tags in adaptive(searcher):
@@ -74,7 +74,7 @@ def test_several_workers_and_failures():
     assert len(tags) > 20
 
 
-def test_length_scales_are_divided_and_all_else_is_kept():
+def test_only_lengthscales_are_divided():
     rng = np.random.default_rng(0)
     X = rng.random((7, 2))
     history = history_at(X[0], X, [hill(x) for x in X])
@@ -89,7 +89,7 @@ def test_length_scales_are_divided_and_all_else_is_kept():
     assert std_at_top(divided(fit, 50.0, history), KAPPA, points) > std_at_top(fit, KAPPA, points)
 
 
-def test_pending_trials_are_believed_anew_under_the_shorter_length_scales():
+def test_pending_trials_use_the_shorter_lengthscales():
     rng = np.random.default_rng(0)
     X, pending = rng.random((7, 2)), np.array([0.31, 0.77])
     history = history_at(X[0], X, [hill(x) for x in X])
@@ -106,7 +106,7 @@ def test_pending_trials_are_believed_anew_under_the_shorter_length_scales():
 
 
 @pytest.mark.parametrize("wanted", [0.0, 1.0, 2.5, 100.0])
-def test_of_all_divisors_it_takes_the_one_whose_bound_comes_nearest(wanted):
+def test_the_divisor_with_the_nearest_bound_wins(wanted):
     rng = np.random.default_rng(0)
     X = rng.random((7, 2))
     history = history_at(X[0], X, [hill(x) for x in X])

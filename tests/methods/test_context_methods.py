@@ -49,7 +49,7 @@ def run(name, trials, seed=0, **options):
 # ---- what they need, and what they say
 
 
-def test_a_study_without_a_context_is_refused_at_once(name):
+def test_studies_without_context_are_refused(name):
     with pytest.raises(MethodError, match="declares no context; declare it beside the space"):
         propose(name, Met(floats(2), None))
 
@@ -78,7 +78,7 @@ def test_kappa_is_published():
     assert {methods.make(name).kappa for name in NAMES} == {1.5}
 
 
-def test_the_design_comes_first_and_until_results_tell_something(name):
+def test_the_design_lasts_until_results_vary(name):
     history = of_newsvendor(2)
     assert "sobol" in propose(name, history).tags
     flat = Met(floats(1), floats(1))
@@ -215,7 +215,7 @@ def test_it_proposes_with_every_kind_of_context(name, contexts):
 # ---- the parts
 
 
-def test_the_search_in_two_stages_finds_what_a_thorough_one_finds():
+def test_two_stage_search_matches_an_exhaustive_one():
     history = of_ackley(40)
     density = Density.of(history.contexts, history.context_cube)
     joint = fit_joint(history, density, stream(5))
@@ -227,7 +227,7 @@ def test_the_search_in_two_stages_finds_what_a_thorough_one_finds():
 
 
 @pytest.mark.parametrize("name", ["sbo-kde", "drbo-kde", "stableopt"])
-def test_what_is_maximised_is_the_bound_reduced_over_the_contexts_that_the_method_means(name):
+def test_acquisitions_reduce_bounds_over_contexts(name):
     """The mean over the law; with the largest radius the lowest anywhere; the lowest within a deviation of the mean."""
     history = of_newsvendor(30)
     density = Density.of(history.contexts, history.context_cube)
@@ -248,7 +248,7 @@ def test_what_is_maximised_is_the_bound_reduced_over_the_contexts_that_the_metho
     assert proposal.tags["value"] == pytest.approx(expected, abs=3e-3)
 
 
-def test_the_worst_context_is_sought_beyond_those_that_the_density_reaches():
+def test_worst_contexts_may_have_no_density():
     """Values fall with a context that was met in a narrow range only: the lowest mean lies outside of it."""
     history, rng = Met(floats(1), floats(1)), np.random.default_rng(2)
     for x, c in zip(rng.random((25, 1)), rng.uniform(0.45, 0.55, (25, 1)), strict=True):
@@ -282,7 +282,7 @@ def test_radii_of_few_and_forgotten_contexts():
     assert radius_of(of_categories) == pytest.approx(0.1)  # a frequency's error falls with the root of t
 
 
-def test_the_mmd_ball_is_in_the_kernel_of_the_contexts():
+def test_the_mmd_ball_uses_the_context_kernel():
     history = of_ackley(30)
     density = Density.of(history.contexts, history.context_cube)
     joint = fit_joint(history, density, stream(8))

@@ -41,7 +41,7 @@ def test_gamma_of_rounds_of_two(evaluations, gamma):
     assert learning_rate(evaluations / 2) == pytest.approx(gamma, rel=2e-6)
 
 
-def test_gamma_of_rounds_of_one_and_of_too_few():
+def test_gamma_for_few_rounds():
     assert learning_rate(50) == pytest.approx(0.1270268, rel=1e-6)
     assert learning_rate(100) == pytest.approx(0.0898215, rel=1e-6)
     assert learning_rate(0.5) == 1.0
@@ -256,7 +256,7 @@ def test_a_straggler_holds_up_its_own_round_only():
         ("lost", "lost", None),
     ],
 )
-def test_what_a_round_earns_where_trials_end_without_a_value(first, second, reward):
+def test_round_rewards_with_failed_trials(first, second, reward):
     study = Study(40)
     study.told(study.ask(), first)
     assert study.turn().tags["slot"] == 2  # also after a failure
@@ -264,7 +264,7 @@ def test_what_a_round_earns_where_trials_end_without_a_value(first, second, rewa
     assert rounds_of(study.history)[0].reward(0.0, 2.0) == reward
 
 
-def test_the_draws_probability_counts_and_not_the_present_one():
+def test_rewards_use_the_probability_when_drawn():
     """The second round opens before the first ends: its reward is divided by the p of its own draw, 1/2."""
     study = Study(3 + 100)
     firsts = [study.ask(), study.ask()]
@@ -279,7 +279,7 @@ def test_the_draws_probability_counts_and_not_the_present_one():
     np.testing.assert_allclose(study.log_weights(), expected, rtol=1e-12)
 
 
-def test_beyond_the_plan_and_without_one_rounds_go_on():
+def test_rounds_continue_beyond_the_plan():
     for planned in (None, 5):
         study = Study(planned)
         for _ in range(3):

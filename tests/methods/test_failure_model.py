@@ -36,7 +36,7 @@ def test_a_region_that_always_fails_is_left(method):
     assert failed_after(run(lambda x, i: x[0] > 0.6, method, 30)) <= 9
 
 
-def test_the_probability_of_success_is_that_of_the_rule():
+def test_success_probability_matches_the_rule():
     """Feasibility by the model, checked on points that were not tried."""
     history = run(lambda x, i: x[0] + x[1] > 1.2, "sobol", 60).history
     X = np.random.default_rng(7).random((500, 4))
@@ -51,7 +51,7 @@ def test_the_probability_of_success_is_that_of_the_rule():
 @pytest.mark.parametrize(
     ("failing", "known"), [(lambda i: i % 4 == 0, 250), (lambda i: i % 100 == 5, 20), (lambda i: i % 100, 980)]
 )
-def test_of_many_trials_the_probability_of_success_is_that_of_an_even_choice(failing, known):
+def test_success_probability_subsamples_evenly(failing, known):
     """In studies of 2,000 trials, of which a quarter, a hundredth, or nearly all have failed."""
     history = run(lambda x, i: failing(i), "random", 2_000).history
     chosen = failure_model._known(history)

@@ -24,11 +24,11 @@ def of(trials, d=2, **tags):
 
 
 @pytest.mark.parametrize(("n", "fits"), [(1, 12), (199, 12), (200, 6), (299, 6), (300, 4), (450, 3)])
-def test_fits_to_many_observations_are_kept_until_these_have_grown_by_a_hundredth(n, fits):
+def test_large_fits_are_kept_until_one_percent_growth(n, fits):
     assert sum(not is_kept(of(trials), n) for trials in range(1, 13)) == fits
 
 
-def test_a_fit_starts_where_the_last_one_ended_and_every_tenth_time_from_nothing_too():
+def test_fits_are_warm_started_with_periodic_restarts():
     start, last, given = MODEL.start(2), MODEL.start(2) + 0.1, MODEL.start(2) - 0.2
 
     def starts(trials, *arguments):
@@ -48,14 +48,14 @@ def test_an_estimate_of_another_model_is_none():
     assert last_estimate(of(3, theta=[0.1, 0.2, 0.3, 0.4]), MODEL, 2, "theta_uhe") is None
 
 
-def test_the_incumbent_is_the_best_value_as_the_model_sees_it():
+def test_the_incumbent_is_the_best_transformed_value():
     history = of(8)
     fit = fitted(history, MODEL, np.random.default_rng(0))
     assert fit.incumbent == pytest.approx((history.y.max() - history.y.mean()) / history.y.std())
     np.testing.assert_array_equal(fit.best, history.X[np.argmax(history.y)])
 
 
-def test_a_prediction_is_that_of_the_mixture_of_the_members():
+def test_predictions_are_of_the_mixture():
     """Against draws of f from a member at random."""
     rng, x = np.random.default_rng(1), np.array([0.9, 0.1])
     fit = fitted(of(4), MODEL, rng, estimate="slice")

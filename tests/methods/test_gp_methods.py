@@ -43,14 +43,14 @@ def test_gp_ucb_follows_the_published_schedules():
     assert all("sobol" in trial.tags for trial in searcher.trials[:5])
 
 
-def test_a_fixed_grid_stays_and_asking_ahead_counts_suggestions():
+def test_fixed_grids_stay_and_pending_asks_count():
     searcher = run("gp-ucb", 6, initial=4, grid="fixed")
     asked = [searcher.ask() for _ in range(3)]
     assert [trial.tags["t"] for trial in asked] == [3, 4, 5]
     assert all(trial.tags["evaluations"] == 100 for trial in asked)
 
 
-def test_the_papers_preset_is_the_published_model_and_the_best_of_its_grid():
+def test_the_papers_preset_is_its_published_model():
     """Computed independently: Matern-3/2, the fitted length-scale, unit scale, noise 1e-4, raw values; then argmax."""
     searcher = run("gp-ucb", 5, initial=4, preset="paper", prior_mean=0.0)
     X, y = searcher.history.X, searcher.history.y
@@ -121,7 +121,7 @@ def test_other_explorations(kappa):
     ("method", "solver", "c"),
     [("gp-ucb", "lbfgsb", 1), ("gp-ucb", "random-grid", 2), ("gp-ts", "lbfgsb", 2), ("gp-ts", "random-grid", 3)],
 )
-def test_the_theorems_exploration_is_that_of_the_method_and_its_solver(method, solver, c):
+def test_theorem_exploration_matches_method_and_solver(method, solver, c):
     """Kim, Liu, Chen (2025), Theorems 3, 7 and 8 and Algorithm 2 differ in the constant c alone."""
     fixed = "lengthscale=0.3,outputscale=1,noise_variance=0.01"
     options = {"kappa": "theory", "B": 0.5, "R": 0.2, "delta": 0.05, "hyperparameters": fixed}
@@ -186,7 +186,7 @@ def test_sixty_four_points_in_flight_keep_apart(method):
 
 
 @pytest.mark.parametrize("estimate", ["map", "uhe", "slice", "lengthscale=0.4"])
-def test_what_is_in_flight_takes_variance_away_and_leaves_the_mean(estimate):
+def test_in_flight_points_reduce_only_variance(estimate):
     searcher = run("ei", 9, initial=8, hyperparameters=estimate)
     searcher.ask()
     before = fitted(searcher.history, standard_model(), np.random.default_rng(0), estimate=estimate)
@@ -222,7 +222,7 @@ def test_a_smooth_bowl_is_found(method):
 
 
 @pytest.mark.parametrize("method", ["ei", "auto"])
-def test_a_mixed_space_is_searched_in_all_its_kinds(method):
+def test_mixed_spaces_vary_every_kind(method):
     space = raybo.Space(
         {
             "kind": raybo.Categorical(["bad", "good", "ugly", "other"]),
@@ -242,7 +242,7 @@ def test_a_mixed_space_is_searched_in_all_its_kinds(method):
     assert best.value > 0.9
 
 
-def test_a_fit_is_kept_while_many_observations_hardly_grow():
+def test_fits_are_kept_while_data_hardly_grow():
     searcher = raybo.Searcher(PLANE, method="ei", mode="max", seed=0, initial=1)
     rng = np.random.default_rng(0)
     for x, y in rng.random((299, 2)):
@@ -255,7 +255,7 @@ def test_a_fit_is_kept_while_many_observations_hardly_grow():
     assert 2 <= len(set(thetas)) <= 4  # every third, at three hundred
 
 
-def test_what_is_kept_between_proposals_changes_no_digit_of_them(monkeypatch):
+def test_caches_change_no_digit(monkeypatch):
     """Two hundred and fifty observations and more: asked in turn, and each again from the history alone."""
     searcher = raybo.Searcher(PLANE, method="ei", mode="max", seed=3, initial=1)
     rng = np.random.default_rng(1)

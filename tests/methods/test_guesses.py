@@ -27,7 +27,7 @@ GUESSED = {
 
 
 @pytest.mark.parametrize("name", [name for name in methods.METHODS if name not in SLOW])
-def test_the_first_trial_is_at_the_guesses_and_the_middle_of_the_rest(name):
+def test_the_first_trial_is_at_the_guesses(name):
     searcher = Searcher(GUESSED, name, seed=2, trials=20, **context_of(methods.make(name)))
     first, second = searcher.ask(2)
     assert first.config == {"lr": 1e-3, "n": 3, "k": "b", "size": 32, "z": 0.5}
@@ -42,7 +42,7 @@ def test_the_first_trial_is_at_the_guesses_and_the_middle_of_the_rest(name):
         searcher.tell(searcher.ask(), float(number % 3), **observed(methods.make(name), number))
 
 
-def test_a_guess_that_is_known_is_not_run_again():
+def test_known_guesses_are_not_repeated():
     searcher = Searcher(GUESSED, "auto", seed=2)
     searcher.add({"lr": 1e-3, "n": 3, "k": "b", "size": 32, "z": 0.5}, 1.0)
     assert searcher.ask().origin is None
@@ -92,7 +92,7 @@ def test_guesses_are_part_of_what_a_space_is():
     assert Searcher(nested, "sobol", seed=0).ask().config == {"m": {"kind": "l2", "w": 0.2}}
 
 
-def test_a_belief_has_the_gradient_of_its_logarithm_and_is_highest_at_the_guess():
+def test_log_prior_peaks_at_the_guess_with_gradient():
     belief = Belief.of(Space(GUESSED).cube)
     X = np.random.default_rng(0).random((30, 5))
     value, gradient = belief.log_density(X)
@@ -108,7 +108,7 @@ def test_a_belief_has_the_gradient_of_its_logarithm_and_is_highest_at_the_guess(
     np.testing.assert_array_equal(belief.log_density(others)[0], value)
 
 
-def test_points_are_drawn_to_the_guess_as_the_belief_has_it():
+def test_samples_follow_the_guess_prior():
     """Of 4,000: the share within two widths on each axis, to four standard errors."""
     belief = Belief.of(Space(GUESSED).cube)
     points = np.array([belief.drawn(x) for x in np.random.default_rng(1).random((4_000, 5))])
@@ -136,7 +136,7 @@ def test_a_belief_fades():
     np.testing.assert_allclose(gradient, 0.5 * belief.log_density(X)[1])
 
 
-def test_a_right_guess_helps_and_a_wrong_one_is_overcome():
+def test_right_guesses_help_and_wrong_ones_fade():
     """Over six seeds: the median regret after ten trials is lower with it; after thirty a wrong one is forgotten."""
 
     def regret(guess, seed, trials):
@@ -169,7 +169,7 @@ def test_four_points_show_whether_a_guess_holds():
     assert ["acquisition" in each for each in told_of(None, 6)] == 3 * [False] + 3 * [True]
 
 
-def test_a_guess_weighs_the_expected_improvement_and_no_bound(monkeypatch):
+def test_guesses_weight_improvement_only(monkeypatch):
     """What is weighted is the only thing that the acquisitions differ in."""
     weighted = []
     monkeypatch.setattr(
@@ -181,7 +181,7 @@ def test_a_guess_weighs_the_expected_improvement_and_no_bound(monkeypatch):
     assert set(weighted) == {"LogAverage"}
 
 
-def test_which_methods_use_guesses_is_said_by_their_classes():
+def test_classes_declare_whether_they_use_guesses():
     assert {name for name in methods.METHODS if methods.load(name).uses_guesses} >= {"auto", "ei", "gp-ucb"}
 
 
@@ -197,7 +197,7 @@ def test_a_belief_that_results_contradict_is_given_up():
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-def test_a_guess_inside_a_branch_opens_it_and_says_nothing_of_the_others(is_first):
+def test_branch_guesses_open_their_branch_only(is_first):
     branches = [
         {"kind": "svm", "C": Float(1e-3, 1e3, log=True, guess=500.0)},
         {"kind": "forest", "depth": Integer(1, 20)},
@@ -213,7 +213,7 @@ def test_a_guess_inside_a_branch_opens_it_and_says_nothing_of_the_others(is_firs
     assert away < elsewhere < at
 
 
-def test_the_choice_s_own_guess_wins_over_a_guess_inside_another_branch():
+def test_a_choices_own_guess_wins():
     branches = [{"kind": "a", "x": Float(0, 1, guess=0.9)}, {"kind": "b", "y": Float(0, 1, guess=0.2)}, "off"]
     first = lambda choice: Searcher(Space({"m": choice}), "random", seed=0).ask().config["m"]  # noqa: E731
     assert first(Categorical(branches, guess="off")) == "off"

@@ -17,7 +17,7 @@ GP_METHODS = ["gp-ucb", "gp-ts", "ei"]
 
 
 @pytest.mark.parametrize("method", GP_METHODS)
-def test_the_consistent_fit_is_there_for_every_gp_method(method):
+def test_every_gp_method_supports_the_consistent_fit(method):
     """theta maximises the posterior of pseudo-data under the method's own priors; they are the stream's first draw."""
     searcher = run(method, 9, initial=8, hyperparameters="uhe")
     X, y = searcher.history.X[:8], searcher.history.y[:8]
@@ -68,7 +68,7 @@ def test_estimates_fix_nothing():
 
 
 @pytest.mark.parametrize("method", ["gp-ucb", "gp-ts"])
-def test_a_grid_may_grow_as_any_power_of_t(method):
+def test_grids_may_grow_by_any_power(method):
     searcher = run(method, 9, initial=4, grid="0.5", points_per_round=30)
     shapes = [math.ceil(30 * t**0.5) for t in range(1, 6)]
     assert make(method, grid="0.5").grid == 0.5

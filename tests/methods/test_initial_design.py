@@ -26,7 +26,7 @@ from tests.methods.studies import coordinates, floats, hill
         (3, 1, 30, 1),
     ],
 )
-def test_a_short_study_keeps_most_of_its_trials_for_the_model(d, planned, published, size):
+def test_short_studies_have_short_designs(d, planned, published, size):
     history = History(Space({f"x{i}": Float(0, 1) for i in range(d)}).cube)
     if planned is not None:
         history.apply(Planned(trials=planned))

@@ -25,14 +25,14 @@ def test_what_is_generated_is_up_to_date(path):
     assert is_same, f"run `python -m tests.generated`, which writes {path.name} from the registries"
 
 
-def test_every_option_of_every_method_is_there_and_no_other():
+def test_keywords_match_all_options():
     assert set(TOLD) == {option for name in methods.METHODS for option, _, _ in methods.describe(name)[1]}
     assert TOLD["solver"] == typing.Literal["random-grid", "lbfgsb", "nelder-mead", "cg"]
     assert TOLD["lengthscale"] == float | Sequence[float] | None
     assert TOLD["hyperparameters"] is str
 
 
-def test_no_option_is_called_like_another_librarys_word_or_an_argument():
+def test_option_names_do_not_clash():
     import inspect
 
     assert not set(ELSEWHERE) & set(TOLD)

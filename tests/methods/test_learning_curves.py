@@ -65,7 +65,7 @@ def test_it_sees_octaves_and_ends(history):
     assert fit.outputs.invert(np.array([fit.incumbent]))[0] == pytest.approx(best)
 
 
-def test_what_is_expected_of_the_ends_is_the_posterior_of_a_plain_gp(history):
+def test_final_means_match_an_exact_gp(history):
     fit = fit_curves(history)
     gp, trials, means = fit.gp.curves, reported(history), final_means(fit.gp, history)
     last = np.array([[*history.records[t].x, 1.0] for t in trials])
@@ -78,7 +78,7 @@ def test_what_is_expected_of_the_ends_is_the_posterior_of_a_plain_gp(history):
     np.testing.assert_allclose([each["std"] ** 2 for each in predictions], expected, rtol=1e-4, atol=1e-7)
 
 
-def test_the_gradient_at_the_last_step_is_that_of_differences(history):
+def test_last_step_gradients_match_differences(history):
     at = fit_curves(history).gp
     X, step = np.random.default_rng(0).random((5, 2)), 6e-6
     mean, var, dmean, dvar = at.posterior_gradient(X)
@@ -106,7 +106,7 @@ def test_early_steps_tell_of_the_end(history):
     assert np.abs(missed).mean() < np.abs(raw).mean()
 
 
-def test_the_verdict_is_the_probability_of_ending_above_the_best(history):
+def test_verdicts_use_the_probability_of_improvement(history):
     trial = 8
     rule = make("curve", {"grace": 3, "first": 0}, STEPS)
     assert rule.decides(history, trial, 3)
@@ -121,7 +121,7 @@ def test_the_verdict_is_the_probability_of_ending_above_the_best(history):
     assert make("curve", {"grace": 3, "first": 0, "odds": 0.999999}, STEPS).decide(history, trial, 3).prune
 
 
-def test_what_is_minimised_is_judged_alike_and_said_in_its_own_sign(history):
+def test_minimised_metrics_are_judged_alike(history):
     """The verdict's words hold whichever way is better."""
     rule = make("curve", {"grace": 3, "first": 0}, STEPS)
     up, down = (rule.decide(each, 8, 3) for each in (history, nine(-1.0)))
@@ -145,7 +145,7 @@ def test_the_first_trials_are_only_looked_at():
     assert [step for step in range(3, 27) if rule.decides(history, trial, step)] == [*range(6, 26)]
 
 
-def test_a_configuration_that_has_been_as_far_goes_on():
+def test_rerun_configurations_continue():
     rule, history = make("curve", {"odds": 0.999, "first": 0}, 26), empty(26)
     for x in ((0.5, 0.5), (0.6, 0.6)):
         trial = curve(history, [0.1, 0.2], x)
@@ -169,7 +169,7 @@ def study(scheduler, trials=30, method="auto", seed=0):
     return searcher
 
 
-def test_auto_with_curve_climbs_with_fewer_steps_than_without():
+def test_curve_saves_steps_for_auto():
     searcher = study("curve")
     spent = sum(record.step for record in searcher.history.records)
     assert searcher.best.value > -5e-3 + rising(np.array([0.3, 0.3]))[-1]
@@ -182,7 +182,7 @@ def test_auto_with_curve_climbs_with_fewer_steps_than_without():
     assert "upper confidence bound at the last step" in searcher.explain(searcher.trials[-1])
 
 
-def test_under_a_rule_that_prunes_them_again_none_is_run_again_for_long():
+def test_repeatedly_pruned_configurations_are_not_rerun():
     searcher = study("asha", trials=40)
     again = [trial for trial in searcher.trials if "again" in trial.tags]
     assert sum(trial.state is State.PRUNED for trial in again) <= 1
@@ -211,7 +211,7 @@ def test_without_reports_auto_proposes_as_ever():
             searcher.tell(trial, hill(coordinates(trial)))
 
 
-def test_the_ends_of_what_was_pruned_are_believed_where_the_next_point_is_looked_for(history):
+def test_pruned_ends_condition_the_next_proposal(history):
     """What is expected stays; what is not known of their ends draws no proposal to their neighbours."""
     fit = fit_curves(history)
     sure = believing_ends(fit, history, history.points(State.PENDING))
@@ -231,7 +231,7 @@ def curves_of(reaches):
     return made.records
 
 
-def test_a_model_of_few_curves_has_all_octaves_and_of_more_the_last_ones_first():
+def test_few_curves_keep_all_octaves():
     records = list(curves_of([1, 8, 8, 20, 3]))
     rows = rows_of_curves(records, 64, 100)
     steps = [[round(64**place) for record, place, _ in rows if record is each] for each in records]
@@ -242,7 +242,7 @@ def test_a_model_of_few_curves_has_all_octaves_and_of_more_the_last_ones_first()
     assert [value for record, _, value in rows if record is records[2]] == [2.02, 2.04, 2.08]
 
 
-def test_of_too_many_trials_those_count_that_came_furthest_and_the_newest_and_some_of_all():
+def test_large_studies_keep_furthest_and_newest_trials():
     reaches = [1] * 100
     reaches[10] = reaches[40] = 9
     records = list(curves_of(reaches))
@@ -257,7 +257,7 @@ def test_of_too_many_trials_those_count_that_came_furthest_and_the_newest_and_so
     assert max(np.diff(rest)) < 15
 
 
-def test_a_study_of_many_trials_has_a_model_of_few_points():
+def test_large_studies_use_few_points():
     rng, made = np.random.default_rng(0), empty(64)
     for i in range(MANY + 60):
         trial = curve(made, [hill(x := rng.random(2))], x)
@@ -273,7 +273,7 @@ STEPLESS = [
 
 
 @pytest.mark.parametrize("goals", STEPLESS)
-def test_where_no_last_step_is_declared_trials_cut_short_are_predicted_instead(goals):
+def test_undeclared_steps_use_predictions(goals):
     """What they came to by then says something all the same."""
     goals = goals if "metrics" in goals else {"mode": "min", **goals}
     searcher = Searcher(floats(1), "auto", seed=0, **goals)
@@ -302,7 +302,7 @@ def test_with_nobody_to_beat_a_trial_goes_on():
 
 @pytest.mark.parametrize("size", [1e8, 1e200])
 @pytest.mark.parametrize("scheduler", ["asha", "curve"])
-def test_early_steps_may_be_wilder_than_any_length_scales_explain(scheduler, size):
+def test_wild_early_steps_are_clipped(scheduler, size):
     """Values that begin far above where they end: proposals are the model's, and so are verdicts."""
     searcher = Searcher(
         floats(2), mode="max", seed=0, trials=16, steps=9, scheduler=scheduler, scheduler_options={"grace": 3}
@@ -321,7 +321,7 @@ def test_early_steps_may_be_wilder_than_any_length_scales_explain(scheduler, siz
     assert sum("curves" in trial.tags for trial in searcher.trials) >= 5
 
 
-def test_beside_a_fit_that_is_kept_wild_steps_are_put_nearer_too(history):
+def test_kept_fits_clip_wild_steps_too(history):
     tags = fit_curves(history).tags
     history.records.append(Record(np.full(2, 0.5), tags, State.PENDING))
     assert fit_curves(history, refit=False).tags == tags

@@ -46,7 +46,7 @@ def test_it_climbs():
     assert hill(searcher.history.last_tag("centre")) > 0.2 * hill([0.5] * 4)
 
 
-def test_nobody_waits_for_a_pair_and_late_results_are_dropped():
+def test_late_results_of_pairs_are_dropped():
     searcher = Searcher(floats(2), "ars", "max", 0, None, initial=0, directions=1)
     a, b = searcher.ask(), searcher.ask()
     c, d = searcher.ask(), searcher.ask()  # a further direction of the same iteration
@@ -62,7 +62,7 @@ def test_nobody_waits_for_a_pair_and_late_results_are_dropped():
     assert searcher.ask().tags["iteration"] == 2
 
 
-def test_a_failed_side_counts_as_the_worst_and_does_not_stall():
+def test_failed_sides_count_as_the_worst():
     searcher = Searcher(floats(2), "ars", "max", 0, None, initial=0, directions=1, start="centre")
     plus, minus = searcher.ask(), searcher.ask()
     searcher.fail(plus, "unlucky")
@@ -75,7 +75,7 @@ def test_a_failed_side_counts_as_the_worst_and_does_not_stall():
 
 
 @pytest.mark.parametrize("workers", [1, 5, 32])
-def test_workers_stay_inside_the_cube_and_iterations_go_on(workers):
+def test_workers_stay_inside_the_cube(workers):
     searcher = run_workers("ars", 3, 60, workers, fail={2, 9}, directions=2, nu=0.4, initial=0)
     X = np.array([coordinates(t) for t in searcher.trials])
     assert ((X >= 0.0) & (X <= 1.0)).all()

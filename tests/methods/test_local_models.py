@@ -50,7 +50,7 @@ def study_of(n, d=4, pending=0, f=hill, seed=0):
 @pytest.mark.parametrize(
     ("n", "pending", "large"), [(400, 0, False), (200, 200, False), (401, 0, True), (200, 201, True)]
 )
-def test_a_history_is_large_beyond_400_trials_that_a_model_would_hold(n, pending, large, monkeypatch):
+def test_histories_are_large_beyond_400_trials(n, pending, large, monkeypatch):
     history = study_of(n, 2, pending)
     assert is_large(history) == large
     assert not is_large(history, "mcmc")
@@ -90,7 +90,7 @@ def test_every_point_of_a_space_may_be_known():
 
 
 @pytest.mark.parametrize("d", [2, 6])
-def test_predictions_are_those_of_the_exact_gp_near_by(d):
+def test_local_predictions_match_the_exact_gp(d):
     """Where a proposal lies, the GP that made it says what one of all observations says under the same hyperparameters.
 
     The mean within half the larger standard deviation or a hundredth of the values', and no less uncertain.
@@ -109,7 +109,7 @@ def test_predictions_are_those_of_the_exact_gp_near_by(d):
         assert var[0] < 2 * true_var[0] + 1e-3
 
 
-def test_the_wide_gp_holds_the_best_and_the_nearest_and_the_close_one_what_is_near():
+def test_wide_and_close_models_hold_their_points():
     history = study_of(900, 3, pending=150)
     known = ManyObservations.of(history, standard_model(), Standardised.of(history.y))
     wide, x = known.wide().gp, np.full(3, 0.9)
@@ -132,7 +132,7 @@ def test_proposals_stay_apart_from_whatever_is_in_flight():
         history.apply(Asked(number, x=proposal.x.tolist(), tags=proposal.tags))
 
 
-def test_a_fit_is_kept_for_a_fiftieth_of_the_trials_and_no_longer(monkeypatch):
+def test_fits_are_kept_until_two_percent_growth(monkeypatch):
     fits = []
     fit_map = local_models.fit_map
     monkeypatch.setattr("raybo.methods.default.auto.AT_HOME", 0.0)
@@ -173,7 +173,7 @@ def test_values_at_ranks_stand_for_all():
     np.testing.assert_array_equal(ranked(y[:10]), y[:10])
 
 
-def test_the_chosen_are_the_best_and_some_of_all_the_rest():
+def test_chosen_points_mix_best_and_spread():
     z = np.random.default_rng(0).standard_normal(1_000)
     numbers = chosen(z, 100)
     assert len(np.unique(numbers)) == 100
@@ -211,7 +211,7 @@ def study_around(centre, n=450, gathered=120, f=valley):
     return history
 
 
-def test_at_home_the_model_tells_apart_what_is_all_the_same_beside_the_worst():
+def test_home_models_resolve_the_best_values():
     history = study_around(np.full(4, 0.5))
     among = ManyObservations.of(history, standard_model(), Tamed.of(history.y))
     near = history.X[np.argmax(history.y)] + 0.01 * np.random.default_rng(2).uniform(-1, 1, (40, 4))
@@ -221,7 +221,7 @@ def test_at_home_the_model_tells_apart_what_is_all_the_same_beside_the_worst():
     assert np.ptp(home.outputs.apply(true)) > 5 * np.ptp(wide.outputs.apply(true))
 
 
-def test_at_home_a_point_is_in_the_box_that_holds_the_nearest(monkeypatch):
+def test_home_proposals_stay_in_the_nearest_box(monkeypatch):
     history = study_around(np.full(4, 0.5))
     among = ManyObservations.of(history, standard_model(), Tamed.of(history.y))
     nearest = history.X[among.nearest(history.X, among.best, 4 * local_maximiser.BOXED)]
@@ -235,7 +235,7 @@ def test_at_home_a_point_is_in_the_box_that_holds_the_nearest(monkeypatch):
     assert min(valley(proposal.x) for proposal in made) > history.y.max() - 1e4  # the worst is 5e7 below
 
 
-def test_hilltops_are_the_best_points_away_from_each_other():
+def test_hilltops_are_separated_best_points():
     history = study_around(np.full(4, 0.5), f=lambda x: max(hill(x), hill(1.0 - x) - 0.01))
     among = ManyObservations.of(history, standard_model(), Tamed.of(history.y))
     tops = [among.hilltop(k) for k in range(3)]
@@ -245,13 +245,13 @@ def test_hilltops_are_the_best_points_away_from_each_other():
         assert among.y[(among.X == tops[k]).all(axis=1)].tolist() == [among.y[away].max()]
 
 
-def test_where_no_point_is_away_the_last_hilltop_is_the_only_one():
+def test_hilltops_fall_back_to_the_last():
     history = study_around(np.full(4, 0.5), n=0, gathered=450)
     among = ManyObservations.of(history, standard_model(), Tamed.of(history.y))
     assert among.hilltop(local_maximiser.HILLS).tolist() == among.best.tolist()
 
 
-def test_an_axis_of_many_values_near_the_best_points_is_never_run_twice_at_one():
+def test_integer_axes_never_repeat_near_the_best():
     """Such an axis is searched like a continuum, and its points are rounded at last."""
 
     def wavy(n):

@@ -33,7 +33,7 @@ def kernel(request):
 # ---- what is published
 
 
-def test_the_smallest_upper_bound_is_minus_the_largest_lower_one(kernel):
+def test_upper_and_lower_bounds_mirror(kernel):
     numbers, gp = PUBLISHED[kernel], posterior(kernel)
     value, gradient = UpperConfidence(gp, -BETA).value_and_gradient(X0[None])
     assert -value[0] == pytest.approx(numbers["ucb"], rel=1e-10)
@@ -57,14 +57,14 @@ def test_gibo_takes_the_published_normalised_step(kernel):
     np.testing.assert_allclose(method.propose(history, RNG(0)).x, PUBLISHED[kernel]["step"], rtol=1e-8)
 
 
-def test_gibos_plain_step_is_the_gradient_and_decays_to_the_middle():
+def test_gibo_steps_along_the_gradient():
     history, gp = history_at(X0, X, -F, explored=4), posterior("rbf")
     method = make("gibo", batch=3, step="plain", learning_rate=0.01, weight_decay=2.0, **KNOWN)
     expected = X0 + 0.01 * (GradientAt.of(gp, X0).mean - 2.0 * (X0 - 0.5))
     np.testing.assert_allclose(method.propose(history, RNG(0)).x, expected, rtol=1e-10)
 
 
-def test_the_direction_of_most_probable_ascent_is_the_published_one(kernel):
+def test_mpd_direction_matches_the_paper(kernel):
     numbers, gp = PUBLISHED[kernel], posterior(kernel)
     direction, p = most_probable_ascent(gp, X0)
     np.testing.assert_allclose(direction, numbers["direction"], rtol=1e-8)
@@ -76,7 +76,7 @@ def test_the_direction_of_most_probable_ascent_is_the_published_one(kernel):
     assert along < p
 
 
-def test_the_released_code_takes_the_normalised_direction_for_its_probability(kernel):
+def test_released_mpd_normalises_the_direction(kernel):
     """Without the floor on the covariance, which has negative entries here, the direction is the paper's."""
     numbers, gp = PUBLISHED[kernel], posterior(kernel)
     direction, _ = most_probable_ascent(gp, X0)
@@ -102,7 +102,7 @@ def test_no_direction_ascends_more_probably():
     np.testing.assert_allclose(most_probable_ascent(gp, X0)[0], [math.cos(best), math.sin(best)], atol=1e-4)
 
 
-def test_the_walk_goes_on_exactly_while_ascent_is_probable_enough():
+def test_walks_continue_while_ascent_is_probable():
     X, start = np.random.default_rng(0).random((30, 2)), np.array([0.2, 0.3])
     gp = GP.of(Observations.of(X, -10.0 * ((X - 0.5) ** 2).sum(axis=1)), Model("rbf"), np.log([0.5, 0.5, 1.0, 2.0]))
     lengths = []
@@ -120,7 +120,7 @@ def test_the_walk_goes_on_exactly_while_ascent_is_probable_enough():
     assert lengths[0] > lengths[1] > 5
 
 
-def test_the_walk_stops_where_ascent_is_no_longer_probable_and_stays_in_the_cube():
+def test_walks_stop_inside_the_cube():
     gp = posterior("rbf")
     x, steps = walk(gp, X0, 0.65, 0.01, "paper")
     assert steps > 5
@@ -137,7 +137,7 @@ def test_the_walk_stops_where_ascent_is_no_longer_probable_and_stays_in_the_cube
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_move_never_has_a_lower_bound_than_the_centre_or_the_window(seed):
+def test_moves_never_lower_the_bound(seed):
     """UCB(x_{t+1}) <= UCB(x_t), and <= UCB at every window point that was a start; all of these are."""
     rng = RNG(seed)
     gp = GP.of(
@@ -154,7 +154,7 @@ def test_a_move_never_has_a_lower_bound_than_the_centre_or_the_window(seed):
 
 
 @pytest.mark.parametrize("repeats", [1, 4, 16])
-def test_repeats_of_the_centre_leave_no_more_than_the_noise_divided(repeats):
+def test_repeated_centres_average_the_noise(repeats):
     """std(x_t) <= noise / sqrt(b1)."""
     x = np.full((repeats, 3), 0.5)
     gp = GP.of(Observations.of(x, np.zeros(repeats)), posterior("rbf").model, np.log([0.4] * 3 + [1, 0.04]))
@@ -162,7 +162,7 @@ def test_repeats_of_the_centre_leave_no_more_than_the_noise_divided(repeats):
 
 
 @pytest.mark.parametrize("method", [*LOCAL, "turbo", "ars"])
-def test_minimising_f_is_maximising_its_negative_and_both_improve(method):
+def test_minimising_equals_maximising_the_negative(method):
     options = {"samples": 4} if method == "la-min-ucb" else {}
     up = run(method, 3, 30, hill, seed=1, **options)
     down = run(method, 3, 30, lambda x: -hill(x), mode="min", seed=1, **options)
@@ -188,7 +188,7 @@ def test_it_climbs_on_eight_axes(method):
 # ---- the window, the start, options
 
 
-def test_the_window_holds_the_newest_results_and_failures_at_their_worst():
+def test_windows_hold_the_newest_results():
     searcher = run("sobol", 2, 9)
     for _ in range(2):
         searcher.fail(searcher.ask(), "unlucky")
@@ -203,7 +203,7 @@ def test_the_window_holds_the_newest_results_and_failures_at_their_worst():
     assert window(History(floats(2).cube), 3)[0].shape == (0, 2)
 
 
-def test_what_looking_ahead_gains_does_not_depend_on_the_level_of_the_values():
+def test_look_ahead_gain_ignores_the_level():
     options = {"batch": 2, "samples": 8, "lengthscale": 0.4, "outputscale": 1.0, "standardise": False, "initial": 0}
     gains = [
         [
@@ -235,7 +235,7 @@ def centres_of_first(method, add=None, seed=0, **options):
     return searcher.ask().tags["centre"]
 
 
-def test_every_local_method_starts_one_study_at_one_point():
+def test_local_methods_share_their_start():
     assert len({tuple(centres_of_first(method, seed=5)) for method in LOCAL}) == 1
 
 
@@ -263,7 +263,7 @@ def test_lists_of_numbers_are_read_from_text():
         make("gibo", lengthscale={"x": 1.0})
 
 
-def test_known_hyperparameters_are_not_fitted_and_others_once_an_iteration():
+def test_hyperparameters_are_fitted_once_an_iteration():
     fixed = run("min-ucb", 2, 12, batch=3, lengthscale=0.4, outputscale=1.0, initial=0)
     assert not any("theta" in t.tags for t in fixed.trials)
     fitted = run("min-ucb", 2, 12, batch=3, initial=0)
@@ -272,7 +272,7 @@ def test_known_hyperparameters_are_not_fitted_and_others_once_an_iteration():
     assert ["theta" in t.tags for t in full.trials] == [False] * 6 + [True, False, False] * 2
 
 
-def test_gibos_rates_are_those_of_the_iterations_and_the_last_goes_on():
+def test_gibo_rates_follow_iterations():
     searcher = run("gibo", 2, 20, batch=3, learning_rate=(0.2, 0.1), lengthscale=0.1, outputscale=1.0, start="centre")
     _, visited = centres(searcher)
     assert np.linalg.norm(np.diff(visited, axis=0), axis=1) == pytest.approx([0.02, 0.01, 0.01, 0.01])
@@ -286,7 +286,7 @@ def test_gibo_may_stop_exploring_once_little_is_gained():
     assert (np.diff(traces)[:-1] <= -0.5).all()
 
 
-def test_the_trace_in_the_tags_never_rises_within_an_iteration():
+def test_traces_never_rise_within_an_iteration():
     searcher = run("min-ucb", 4, 15, batch=14, lengthscale=0.4, outputscale=1.0, initial=0)
     traces = [t.tags["trace"] for t in searcher.trials[1:]]
     assert (np.diff(traces) <= 1e-9).all()
@@ -301,7 +301,7 @@ def test_exploration_keeps_within_delta_of_the_centre():
             assert np.abs(coordinates(trial) - centre).max() <= 0.1 + 1e-12
 
 
-def test_categories_stay_and_steps_are_taken_on_the_other_axes():
+def test_local_steps_keep_categories():
     space = Space({"x": Float(0, 1), "c": Categorical(["a", "b", "c"]), "y": Float(0, 1)})
     history = History(space.cube)
     method = make("gibo", batch=3, lengthscale=0.4, outputscale=1.0, start="centre", weight_decay=0.5)
@@ -316,7 +316,7 @@ def test_categories_stay_and_steps_are_taken_on_the_other_axes():
 
 
 @pytest.mark.parametrize(("planned", "points"), [(None, 6), (200, 6), (59, 5), (20, 2), (5, 1)])
-def test_at_most_a_tenth_of_a_planned_study_explores_in_an_iteration(planned, points):
+def test_exploration_takes_at_most_a_tenth(planned, points):
     history = History(floats(6).cube)
     history.planned = planned
     assert make("gibo").batch_size(history) == points

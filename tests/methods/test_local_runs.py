@@ -29,7 +29,7 @@ def parts(searcher):
 
 
 @EVERY
-def test_the_first_centre_is_the_best_point_of_a_design(method):
+def test_the_first_centre_is_the_designs_best(method):
     searcher = run(method, 2, 12, initial=8, **METHODS[method])
     assert parts(searcher) == "11111111...."
     values = [hill(coordinates(trial)) for trial in searcher.trials[:8]]
@@ -39,7 +39,7 @@ def test_the_first_centre_is_the_best_point_of_a_design(method):
 
 
 @EVERY
-def test_a_design_is_a_quarter_of_a_short_study_and_25_points_of_a_long_one(method):
+def test_design_sizes_of_short_and_long_studies(method):
     for planned, size in {None: 25, 24: 6, 400: 25, 19: 9}.items():  # 19 are fewer than 10 per axis
         searcher = Searcher(floats(2), method, "max", 0, planned, **METHODS[method])
         for _ in range(size + 1):
@@ -49,7 +49,7 @@ def test_a_design_is_a_quarter_of_a_short_study_and_25_points_of_a_long_one(meth
 
 @pytest.mark.slow
 @EVERY
-def test_a_run_that_nothing_better_comes_of_ends_after_a_quarter_of_the_trials(method):
+def test_stagnant_runs_end(method):
     """A slope that the noise of a generator hides, and no value above the design's best, which is found first."""
     options = {**METHODS[method], "initial": 2}
     values = iter([9.0, *np.random.default_rng(0).random(79)])
@@ -63,7 +63,7 @@ def test_a_run_that_nothing_better_comes_of_ends_after_a_quarter_of_the_trials(m
 
 
 @EVERY
-def test_other_starts_have_no_design_and_known_results_count_for_it(method):
+def test_known_results_count_for_the_design(method):
     assert parts(run(method, 2, 3, start="centre", **METHODS[method])) == "..."
     assert parts(run(method, 2, 3, start="sobol", **METHODS[method])) == "..."
     searcher = Searcher(floats(2), method, "max", 0, None, initial=3, **METHODS[method])
@@ -94,7 +94,7 @@ def test_an_iteration_without_a_difference_restarts_elsewhere(method):
 
 
 @EVERY
-def test_without_restarts_and_design_it_is_what_it_was(method):
+def test_0_1_options_reproduce_0_1(method):
     """No tag of a run, and no restart on a plateau."""
     searcher = run(method, 2, 20, lambda x: 7.0, initial=0, restart=False, **METHODS[method])
     assert not any({"design", "run"} & set(trial.tags) for trial in searcher.trials)
@@ -103,7 +103,7 @@ def test_without_restarts_and_design_it_is_what_it_was(method):
 
 
 @EVERY
-def test_a_study_of_0_1_goes_on_as_it_began(method):
+def test_0_1_studies_continue_as_begun(method):
     """It began with an iteration, and none of its trials names a run."""
     old = run(method, 2, 18, lambda x: 7.0, initial=0, restart=False, **METHODS[method])
     history = History(floats(2).cube)
@@ -127,7 +127,7 @@ def test_a_design_lasts_until_its_points_have_ended(method, workers):
     assert set(parts(searcher)[:first]) == {"1"}
 
 
-def test_failures_that_do_not_differ_are_no_slope_either():
+def test_equal_failures_have_no_slope():
     searcher = run("gibo", 2, 4, initial=4, **FAST)
     for _ in range(3):
         searcher.fail(searcher.ask(), "unlucky")
@@ -146,7 +146,7 @@ def test_nothing_but_noise_is_no_slope_either(method):
     assert run(method, 2, 40, initial=6, batch=4).history.last_tag("run") == 1
 
 
-def test_turbo_begins_another_run_where_its_design_does_not_differ():
+def test_turbo_restarts_after_a_flat_design():
     searcher = run("turbo", 2, 12, lambda x: 7.0, initial=4)
     assert [trial.tags["region"]["run"] for trial in searcher.trials] == [1] * 4 + [2] * 4 + [3] * 4
     late = Searcher(floats(2), "turbo", "max", 0, initial=4)

@@ -27,7 +27,7 @@ def counted(method, region, values, d=2):
     return method._counted(region, results(values, region), d)
 
 
-def test_a_predicted_value_of_a_running_trial_is_no_success():
+def test_predicted_values_are_no_success():
     method = Turbo(batch=1)
     region = Region(1, 2, 0, best=1.0)
     *ended, running = results([0.5, 0.5, 0.5, 3.0], region)
@@ -36,13 +36,13 @@ def test_a_predicted_value_of_a_running_trial_is_no_success():
     assert method._counted(region, [*ended, running], 2).best == 3.0
 
 
-def test_a_latin_hypercube_has_one_point_in_each_part_of_each_axis():
+def test_latin_hypercubes_stratify_every_axis():
     X = latin_hypercube(8, 5, np.random.default_rng(0))
     np.testing.assert_array_equal(np.sort(np.floor(8 * X), axis=0), np.repeat(np.arange(8)[:, None], 5, axis=1))
     assert len(np.unique(8 * X % 1.0)) == 40  # each at a place of its own within its part
 
 
-def test_a_run_begins_with_its_design_and_keeps_it():
+def test_runs_begin_with_their_design():
     searcher = run("turbo", 3, 8)
     X = np.array([coordinates(t) for t in searcher.trials[:6]])
     np.testing.assert_array_equal(np.sort(np.floor(6 * X), axis=0), np.repeat(np.arange(6)[:, None], 3, axis=1))
@@ -58,7 +58,7 @@ def drawn(monkeypatch):
     return seen
 
 
-def test_the_regions_sides_have_the_length_scales_ratios_and_its_own_volume(drawn):
+def test_region_sides_follow_lengthscales(drawn):
     """f changes along the first axis mostly: side_i = L l_i / geometric mean of l, about the best point."""
     searcher = run("turbo", 2, 15, lambda x: -np.sin(9.0 * x[0]) - 0.3 * (x[1] - 0.5) ** 2, initial=12, seed=2)
     region = Region(**searcher.trials[-1].tags["region"])
@@ -70,21 +70,21 @@ def test_the_regions_sides_have_the_length_scales_ratios_and_its_own_volume(draw
     np.testing.assert_allclose([X.min(axis=0), X.max(axis=0)], expected, atol=0.03)
 
 
-def test_values_are_centred_by_their_median_and_divided_by_their_deviation(drawn):
+def test_values_are_standardised_by_the_median(drawn):
     searcher = run("turbo", 2, 9, lambda x: float(np.exp(5.0 * x[0])), initial=8)
     y = np.array([trial.value for trial in searcher.trials[:8]])
     assert abs(np.median(y) - y.mean()) > 0.1 * y.std()
     np.testing.assert_allclose(np.sort(drawn[0][0].y), np.sort((y - np.median(y)) / y.std()), rtol=1e-9)
 
 
-def test_what_is_in_flight_is_believed_by_the_draw(drawn):
+def test_draws_condition_on_pending_points(drawn):
     searcher = run("turbo", 2, 9, initial=8)
     for _ in range(3):
         searcher.ask()
     assert [gp.n for gp, _ in drawn[-3:]] == [9, 10, 11]
 
 
-def test_three_successes_double_the_side_and_failures_halve_it():
+def test_successes_double_and_failures_halve_the_side():
     method, region = Turbo(), Region(1, 0, 0, best=0.0)
     values = []
     for expected in (0.8, 0.8, 1.6):
@@ -103,7 +103,7 @@ def test_the_side_stays_below_its_maximum():
     assert counted(Turbo(), region, [1.0]).length == 1.6
 
 
-def test_a_success_must_gain_a_thousandth_and_resets_failures():
+def test_successes_need_a_minimum_gain():
     method, region = Turbo(), Region(1, 0, 0, best=10.0, failures=3, counted=1)
     assert (
         counted(method, region, [10.0, 10.009]).failures == 0 or counted(method, region, [10.0, 10.009]).length == 0.4
@@ -124,7 +124,7 @@ def test_counters_move_once_for_every_batch_of_results():
     assert counted(Turbo(batch=2), Region(1, 0, 0, best=0.0, failures=1), [-1.0] * 2).length == 0.4  # ceil(4 / 2)
 
 
-def test_a_region_that_has_become_too_small_starts_afresh_elsewhere():
+def test_small_regions_restart():
     searcher = run("turbo", 2, 80, lambda x: 0.0 * hill(x), restart=False)  # nothing ever succeeds
     runs = [t.tags["region"]["run"] for t in searcher.trials]
     assert runs == sorted(runs)
@@ -136,7 +136,7 @@ def test_a_region_that_has_become_too_small_starts_afresh_elsewhere():
     assert "fit" not in searcher.trials[first].tags
 
 
-def test_candidates_differ_from_the_centre_on_at_least_one_axis_and_on_twenty_on_average():
+def test_candidates_perturb_about_twenty_axes():
     mask = perturbed(2_000, 100, np.random.default_rng(0))
     assert mask.any(axis=1).all()
     assert mask.sum(axis=1).mean() == pytest.approx(20.0, abs=0.5)
@@ -144,7 +144,7 @@ def test_candidates_differ_from_the_centre_on_at_least_one_axis_and_on_twenty_on
 
 
 @pytest.mark.parametrize("workers", [1, 4, 32])
-def test_it_climbs_with_any_number_of_workers_and_some_failures(workers):
+def test_climbs_with_workers_and_failures(workers):
     searcher = run_workers("turbo", 4, 70, workers, fail={1, 9, 30}, candidates=200)
     X = np.array([coordinates(t) for t in searcher.trials])
     assert ((X >= 0.0) & (X <= 1.0)).all()
@@ -158,14 +158,14 @@ def test_bad_options_are_refused():
             make("turbo", **options)
 
 
-def test_a_candidate_that_would_equal_the_centre_is_moved_on_one_axis(monkeypatch):
+def test_candidates_never_equal_the_centre(monkeypatch):
     monkeypatch.setattr(turbo, "PERTURBED", 1)
     mask = perturbed(4_000, 21, np.random.default_rng(0))
     assert mask.any(axis=1).all()
     np.testing.assert_allclose(mask.mean(axis=0), mask.mean(), rtol=0.25)  # whichever it is
 
 
-def test_results_that_were_added_belong_to_the_first_run():
+def test_added_results_belong_to_the_first_run():
     searcher = Searcher(floats(2), "turbo", "max", 0, None, initial=3)
     searcher.add({"x0": 0.3, "x1": 0.3}, 5.0)
     for _ in range(4):
@@ -175,7 +175,7 @@ def test_results_that_were_added_belong_to_the_first_run():
     assert searcher.trials[-1].tags["region"]["best"] == 5.0
 
 
-def test_every_candidate_of_a_space_with_branches_can_be_run(monkeypatch):
+def test_branch_candidates_are_runnable(monkeypatch):
     branches = [{"kind": kind, **{f"{kind}{i}": Float(0, 1) for i in range(12)}} for kind in "ab"]
     space = Space({"m": Categorical(branches)})
     seen = []

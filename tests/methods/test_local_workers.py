@@ -31,7 +31,7 @@ def test_one_worker_runs_the_algorithms_as_published():
     np.testing.assert_array_equal(coordinates(repeated.trials[0]), coordinates(repeated.trials[1]))
 
 
-def test_a_batch_asked_at_once_is_the_one_chosen_one_by_one():
+def test_batches_equal_sequential_choices():
     """The trace depends on points alone: what is in flight counts like what has ended."""
     one = run("min-ucb", 4, 7, batch=6, **KNOWN)
     waves = Searcher(floats(4), "min-ucb", "max", 0, None, batch=6, **KNOWN)
@@ -44,7 +44,7 @@ def test_a_batch_asked_at_once_is_the_one_chosen_one_by_one():
 
 @pytest.mark.parametrize("method", LOCAL)
 @pytest.mark.parametrize("workers", [1, 3, 8, 32])
-def test_any_number_of_workers_is_kept_busy_inside_the_cube_and_the_centre_moves(method, workers):
+def test_workers_are_busy_and_centres_move(method, workers):
     fast = {"samples": 4, "restarts": 2} if method == "la-min-ucb" else {}
     searcher = run_workers(method, 3, 50, workers, batch=4, fail={3, 4, 11, 20, 21, 22}, **fast, **KNOWN)
     X = np.array([coordinates(t) for t in searcher.trials])
@@ -63,7 +63,7 @@ def test_points_in_flight_are_kept_apart(method):
     assert distances.min() > 1e-6
 
 
-def test_a_worker_that_asks_before_the_iteration_is_over_explores_on():
+def test_early_asks_continue_exploring():
     searcher = Searcher(floats(2), "gibo", "max", 0, None, batch=3, **KNOWN)
     asked = [searcher.ask() for _ in range(6)]
     assert roles(searcher) == "ceeeee"
@@ -78,7 +78,7 @@ def test_a_worker_that_asks_before_the_iteration_is_over_explores_on():
 
 
 @pytest.mark.parametrize(("quorum", "needed"), [(1.0, 5), (0.99, 5), (0.81, 5), (0.8, 4), (0.5, 3), (0.01, 1)])
-def test_a_quorum_is_at_least_its_share_of_the_trials(quorum, needed):
+def test_quorums_are_at_least_their_share(quorum, needed):
     searcher = Searcher(floats(2), "gibo", "max", 0, None, batch=4, **KNOWN)
     trials = [searcher.ask() for _ in range(5)]
     for ended, trial in enumerate(trials):
@@ -108,7 +108,7 @@ def test_an_iteration_of_failures_starts_elsewhere(method):
     assert searcher.explain(trial) == "iteration 2: a new start"
 
 
-def test_pending_points_shrink_variances_for_exploration_but_not_for_the_move():
+def test_pending_points_affect_only_exploration():
     """The move of a study with results in flight is that of the same study without them."""
     moves = []
     for extra in (0, 6):
@@ -131,7 +131,7 @@ def test_exploration_looks_away_from_what_is_in_flight():
 
 
 @pytest.mark.parametrize("in_flight", [0, 2])
-def test_la_min_ucb_climbs_one_fixed_objective_with_those_in_flight_in_it(monkeypatch, in_flight):
+def test_la_min_ucb_includes_in_flight_points(monkeypatch, in_flight):
     """Imagined outcomes drawn anew at every evaluation would be noise to the climb."""
     made = []
     monkeypatch.setattr(la_min_ucb, "OneShotLookAhead", lambda *args: made.append(OneShotLookAhead(*args)) or made[-1])
@@ -146,7 +146,7 @@ def test_la_min_ucb_climbs_one_fixed_objective_with_those_in_flight_in_it(monkey
     np.testing.assert_array_equal(objective.pending, history.X_pending)
 
 
-def test_what_la_min_ucb_has_in_flight_is_integrated_over():
+def test_la_min_ucb_integrates_over_in_flight_points():
     """The rest of a batch is proposed as it was chosen; a further batch takes account of it."""
     searcher = Searcher(floats(2), "la-min-ucb", "max", 0, None, batch=2, **KNOWN)
     searcher.tell(searcher.ask(), 0.0)
@@ -166,7 +166,7 @@ def test_phases_are_read_from_the_tags_alone():
     assert searcher.history.count(State.PENDING) == 0
 
 
-def test_the_trace_that_a_proposal_promises_is_what_it_leaves():
+def test_promised_traces_are_kept():
     searcher = run("gibo", 2, 4, batch=3, start="centre", standardise=False, mean="zero", **KNOWN)
     model = make("gibo", mean="zero", **KNOWN).model(2)
     X = searcher.history.X
@@ -183,7 +183,7 @@ def test_every_proposal_explains_itself(method):
     assert all(word and "\n" not in word for word in words)
 
 
-def test_an_iteration_is_not_flat_by_what_is_only_predicted():
+def test_predictions_do_not_make_iterations_flat():
     ended = Record(np.zeros(2), {}, State.FINISHED, 1.0)
     running = dataclasses.replace(ended, is_open=True)
     assert is_flat([ended, ended])

@@ -17,7 +17,7 @@ SPACE = {"x": raybo.Float(0.0, 1.0), "y": raybo.Float(0.0, 1.0)}
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_the_ends_of_a_front_of_three_metrics_are_reached_for_every_fourth_time(k):
+def test_every_fourth_proposal_extends_the_front(k):
     names = "abc"[:k]
     searcher = raybo.Searcher(SPACE, "random", seed=0, metrics=dict.fromkeys(names, "max"))
     far = []
@@ -59,7 +59,7 @@ def results(config, k):
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
-def test_of_many_trials_each_number_is_predicted_where_the_next_point_lies_as_by_all_observations(k):
+def test_local_models_match_all_observations_nearby(k):
     history = study_of(600, "random", k).history
     options = FitOptions(standard_model(), transform=Standardised.of)
     exact = fitted_goals(history, options, np.random.default_rng(0))
@@ -80,7 +80,7 @@ def test_of_many_trials_each_number_is_predicted_where_the_next_point_lies_as_by
         assert hypervolume(wide.front, exact.reference) == pytest.approx(volume, rel=0.03)
 
 
-def test_of_many_trials_the_best_points_are_spread_over_the_front():
+def test_best_points_spread_over_the_front():
     searcher = study_of(900, "random", 2, constraints=None)
     best = best_points_of_many(searcher.history, np.random.default_rng(0))
     front = searcher.history.X[non_dominated(searcher.history.Y)]
@@ -93,7 +93,7 @@ def test_of_many_trials_the_best_points_are_spread_over_the_front():
 
 @pytest.mark.parametrize("method", ["auto", "ei", "gp-ucb", "ei:solver=random-grid", "gp-ucb:solver=lbfgsb"])
 @pytest.mark.parametrize("k", [1, 2, 3])
-def test_of_many_trials_a_proposal_is_new_and_explained_and_is_made_again(method, k, monkeypatch):
+def test_large_histories_give_new_replayable_proposals(method, k, monkeypatch):
     monkeypatch.setattr(local_models, "LARGE", 30)
     name, _, option = method.partition(":")
     options = dict([option.split("=")]) if option else {}
@@ -105,7 +105,7 @@ def test_of_many_trials_a_proposal_is_new_and_explained_and_is_made_again(method
     assert "satisfies the constraints" in searcher.explain(searcher.trials[-1])
 
 
-def test_of_many_trials_of_which_none_is_feasible_one_that_is_likely_to_be_is_proposed(monkeypatch):
+def test_large_infeasible_histories_seek_feasibility(monkeypatch):
     monkeypatch.setattr(local_models, "LARGE", 60)
     searcher = raybo.Searcher(SPACE, "auto", "min", metric="a", constraints={"y": ">= 0.9"}, seed=0)
     for x, y in np.random.default_rng(0).random((80, 2)):
@@ -113,7 +113,7 @@ def test_of_many_trials_of_which_none_is_feasible_one_that_is_likely_to_be_is_pr
     assert searcher.ask().config["y"] > 0.85
 
 
-def test_of_many_trials_where_choices_and_failures_are_too(monkeypatch):
+def test_large_histories_with_choices_and_failures(monkeypatch):
     monkeypatch.setattr(local_models, "LARGE", 30)
     space = {**SPACE, "kind": raybo.Categorical(["u", "v"]), "n": raybo.Integer(0, 3)}
     searcher = study_of(40, "auto", 2, space=space)
@@ -121,7 +121,7 @@ def test_of_many_trials_where_choices_and_failures_are_too(monkeypatch):
     assert len({tuple(searcher.ask().config.values()) for _ in range(5)}) == 5
 
 
-def test_of_many_trials_those_that_were_ended_early_are_learnt_from(monkeypatch):
+def test_large_histories_learn_from_pruned_trials(monkeypatch):
     monkeypatch.setattr(local_models, "LARGE", 30)
     searcher = study_of(40, "auto", 2, constraints=None, steps=9, scheduler="asha")
     for step in (1, 2):
@@ -133,7 +133,7 @@ def test_of_many_trials_those_that_were_ended_early_are_learnt_from(monkeypatch)
     assert asked.config not in [known.config for known in searcher.trials[:-1]]
 
 
-def test_what_broke_a_constraint_on_its_way_is_no_part_of_the_front_to_beat():
+def test_early_violations_are_not_on_the_front():
     searcher = Searcher(
         Space({"x": Float(0, 1)}),
         "ei",

@@ -125,7 +125,7 @@ def test_the_package_keeps_the_contracts(package):
     assert ran.returncode == 0, ran.stdout[-3_000:] + ran.stderr[-1_000:]
 
 
-def test_a_name_a_class_and_an_object_are_one_method(package):
+def test_names_classes_and_objects_are_equivalent(package):
     from neighbours.parts import HalfWay, Nearby
 
     asked = []
@@ -292,7 +292,7 @@ def test_options_beside_a_made_method_are_refused():
         raybo.Searcher(SPACE, mine(), step=0.3)
 
 
-def test_a_method_that_no_journal_could_name_is_refused_by_a_study():
+def test_unnameable_methods_are_refused_by_studies():
     @dataclass(frozen=True, kw_only=True)
     class Local(Method):
         known: ClassVar[int] = 1

@@ -55,7 +55,7 @@ def test_a_prediction_by_hand():
     assert history.records[pruned].state is State.PRUNED  # the history itself is as it was
 
 
-def test_two_ends_tell_nothing_and_without_reports_nothing_is_made():
+def test_predictions_need_three_ends():
     history = empty(3)
     assert predicted(history) is history
     for last in (1, 2):
@@ -87,7 +87,7 @@ def test_what_was_predicted_before_changes_no_prediction():
     assert sum(error > 0.0 for _, _, error, _ in in_turn[-1][0]) > 8
 
 
-def test_the_surrogate_is_less_sure_of_what_was_predicted():
+def test_predicted_values_have_added_variance():
     rng = np.random.default_rng(0)
     history = empty(2)
     for x in rng.random((12, 2)):
@@ -127,7 +127,7 @@ def test_every_method_goes_on_with_pruned_trials(method):
     assert np.isfinite(searcher.best.value)
 
 
-def test_a_running_trial_has_not_ended_although_its_value_is_predicted():
+def test_predicted_trials_have_not_ended():
     history = empty(3)
     for first, last in ((1, 10), (2, 20), (3, 30)):
         end(history, curve(history, [first, 5, last]))
@@ -158,7 +158,7 @@ def finish(searcher, trial):
     searcher.tell(trial, quality(trial.config))
 
 
-def test_a_bandit_is_not_rewarded_for_a_trial_that_still_runs():
+def test_bandits_ignore_running_trials():
     searcher = reporting("portfolio", 16, initial=5, trials=40)
     running = searcher.ask()
     while "arm" not in running.tags:
@@ -170,7 +170,7 @@ def test_a_bandit_is_not_rewarded_for_a_trial_that_still_runs():
 
 
 @pytest.mark.parametrize("method", ["gibo", "min-ucb"])
-def test_an_iteration_waits_for_trials_that_have_only_reported(method):
+def test_iterations_wait_for_running_trials(method):
     searcher = reporting(method, 10, initial=4, restart=False)
     while (trial := searcher.ask()).tags.get("role") != "centre":
         finish(searcher, trial)

@@ -50,7 +50,7 @@ def test_trials_without_tags_tell_nothing(name):
     assert method.fitted_hyperparameters({}) is None
 
 
-def test_a_bandit_tells_how_likely_its_arms_were_and_which_was_drawn():
+def test_bandit_stories_show_arms_and_draws():
     even, sure = {"log_weights": [0.0, 0.0], "gamma": 0.5}, {"log_weights": [0.0, 50.0], "gamma": 0.5}
     story = make("uhe").story(trials({}, {**even, "arm": 1}, {**sure, "arm": 2}, {**sure, "arm": 2}), NAMES)
     likely, first, second = story.plots[0].series
@@ -99,7 +99,7 @@ def test_inexactness_is_told_where_it_was_measured():
     assert len(told) == 3
 
 
-def test_fits_are_the_samples_or_the_fit_under_the_length_scales_that_were_used():
+def test_stories_show_the_fits_in_use():
     method, theta = make("map"), [0.1, 0.2, 0.3]
     np.testing.assert_array_equal(method.fitted_hyperparameters({"theta": theta}), [theta])
     np.testing.assert_array_equal(
@@ -109,7 +109,7 @@ def test_fits_are_the_samples_or_the_fit_under_the_length_scales_that_were_used(
     np.testing.assert_allclose(used, [[math.log(0.5), 0.2, 0.3]])
 
 
-def test_no_report_and_no_experiment_reads_a_methods_tags():
+def test_only_methods_read_their_tags():
     """`tags["..."]` and `tags.get("...")` are for methods; others hand the whole of them on, or show it as it is."""
     root = Path(raybo.__file__).parent
     for file in [*(root / "reporting").glob("*.py"), *(root / "experiments").glob("*.py")]:

@@ -110,7 +110,7 @@ def test_ra_bo_takes_turns_and_fits_pseudo_data():
     assert searcher.explain(searcher.trials[6]).startswith("arm 1: a random point, every other time")
 
 
-def test_map_maximises_the_bound_under_the_most_likely_hyperparameters():
+def test_map_uses_most_likely_hyperparameters():
     searcher = run("map", 12, initial=6)
     history, last = searcher.history, None
     grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 21)] * 2), axis=-1).reshape(-1, 2)
@@ -121,7 +121,7 @@ def test_map_maximises_the_bound_under_the_most_likely_hyperparameters():
         assert naive_bound(history, n, last, record.x[None, :])[0] >= naive_bound(history, n, last, grid).max() - 1e-6
 
 
-def test_mcmc_maximises_the_mean_bound_of_ten_samples_and_keeps_them_until_there_is_news():
+def test_mcmc_averages_ten_samples():
     searcher = run("mcmc", 10, told=8, planned=20, initial=7)
     history = searcher.history
     first, second = history.records[8], history.records[9]
@@ -138,7 +138,7 @@ def test_mcmc_maximises_the_mean_bound_of_ten_samples_and_keeps_them_until_there
     assert mean[0] >= mean[1:].max() - 1e-3 * abs(mean[0])
 
 
-def test_portfolio_is_rewarded_with_the_posterior_mean_after_the_fit_that_includes_the_point():
+def test_portfolio_rewards_are_posterior_means():
     n0, T = 6, 12
     searcher = run("portfolio", n0 + T, initial=n0)
     history, gamma, logs, last = searcher.history, learning_rate(T), np.zeros(2), None
@@ -164,7 +164,7 @@ def test_portfolio_is_rewarded_with_the_posterior_mean_after_the_fit_that_includ
             np.testing.assert_array_equal(record.x, rng.random(2))
 
 
-def test_portfolio_rewards_each_trial_once_in_whatever_order_they_end():
+def test_portfolio_rewards_each_trial_once():
     searcher = run("portfolio", 16, told=6, planned=40, initial=6)
     for number in reversed(range(6, 14)):
         if number == 9:
@@ -182,7 +182,7 @@ def test_portfolio_rewards_each_trial_once_in_whatever_order_they_end():
 
 
 @pytest.mark.parametrize("method", [*IN_ROUNDS, "portfolio"])
-def test_no_round_opens_before_enough_of_the_design_has_ended(method):
+def test_rounds_wait_for_the_design(method):
     """Idle workers get more uniform points; a design point that takes for ever holds nobody up."""
     searcher = run(method, 9, told=0, planned=40, initial=4)
     assert all(trial.tags == {"design": "uniform"} for trial in searcher.trials)
@@ -196,7 +196,7 @@ def test_no_round_opens_before_enough_of_the_design_has_ended(method):
     assert design_range(searcher.history) == (2.0, 8.0)
 
 
-def test_the_design_is_three_points_an_axis_or_a_quarter_of_a_short_study():
+def test_uhe_design_sizes():
     for planned, size in ((40, 6), (None, 6), (16, 4)):
         searcher = raybo.Searcher(PLANE, "uhe", "max", 0, trials=planned)
         for _ in range(10):
@@ -209,7 +209,7 @@ def test_the_design_is_three_points_an_axis_or_a_quarter_of_a_short_study():
 @pytest.mark.parametrize("method", IN_ROUNDS)
 @pytest.mark.parametrize("workers", [2, 3, 8])
 @pytest.mark.parametrize("evaluations", [16, 17])
-def test_with_many_workers_the_budget_is_spent_and_nobody_waits(method, workers, evaluations):
+def test_many_workers_spend_the_budget(method, workers, evaluations):
     searcher = raybo.Searcher(PLANE, method, "max", 1, trials=6 + evaluations, initial=6)
     rng, running = np.random.default_rng(0), []
     while len(searcher.trials) < 6 + evaluations or running:
@@ -270,7 +270,7 @@ def test_wrong_options_are_refused(method, option, value, message):
         make(method, **{option: value})
 
 
-def test_the_design_is_the_same_for_all_methods_of_a_seed():
+def test_methods_share_designs_per_seed():
     searchers = [run(method, 6, planned=30) for method in ["random", *ALL]]
     assert len({tuple(t.config["x"] for t in searcher.trials) for searcher in searchers}) == 1
 

@@ -21,7 +21,7 @@ def test_trusted_always_it_proposes_as_map_would():
     assert checked.trials[6].tags["mean"] == pytest.approx(usual.trials[6].tags["mean"], abs=1e-3)
 
 
-def test_trusted_never_its_points_are_those_of_the_fit_to_pseudo_data():
+def test_zero_trust_uses_pseudo_data():
     searcher = run("uhe-checked", 7, initial=6, trusted=1.0)
     X, y, rng = searcher.history.X[:6], searcher.history.y[:6], stream(searcher, 6)
     rng.random((500, 2))  # the check comes first
@@ -41,7 +41,7 @@ def test_what_is_known_is_the_variance_taken_away():
     assert shares[2] > 0.99
 
 
-def test_a_smooth_function_is_soon_left_to_the_usual_fit_and_white_noise_never():
+def test_smooth_functions_use_the_usual_fit():
     smooth = run("uhe-checked", 20, initial=6)
     assert all("theta_uhe" not in trial.tags for trial in smooth.trials[12:])
     rough = raybo.Searcher(PLANE, "uhe-checked", "max", 0, trials=20, initial=6)
@@ -54,7 +54,7 @@ def test_a_smooth_function_is_soon_left_to_the_usual_fit_and_white_noise_never()
 
 
 @pytest.mark.parametrize("rounds", ["dosed", "divided"])
-def test_in_rounds_the_arms_are_uhes_and_the_fits_are_as_said(rounds):
+def test_rounds_use_uhes_arms(rounds):
     """As a loop: a uniform point, uhe's fit alone, or the usual one and uhe's where that explains too little."""
     n0, T = 6, 24
     searcher = run("uhe-checked", n0 + T, initial=n0, rounds=rounds)
@@ -97,7 +97,7 @@ def test_in_rounds_the_arms_are_uhes_and_the_fits_are_as_said(rounds):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_where_they_are_dosed_no_point_is_random_in_the_last_quarter(seed):
+def test_dosed_rounds_end_without_random_points(seed):
     searcher = run("uhe-checked", 46, initial=6, rounds="dosed", seed=seed)
     is_random = ["acquisition" not in trial.tags for trial in searcher.trials]
     assert all(is_random[:6])
@@ -106,7 +106,7 @@ def test_where_they_are_dosed_no_point_is_random_in_the_last_quarter(seed):
     assert any("acquisition" not in t.tags for t in run("uhe-checked", 46, initial=6, rounds="divided").trials[6:])
 
 
-def test_the_hyperparameters_of_a_proposal_are_those_of_the_fit_that_was_taken():
+def test_proposals_record_the_fit_in_use():
     method, usual, honest = make("uhe-checked"), [0.0, 0.0, 0.0, -7.0], [1.0, 1.0, 0.0, -5.0]
     np.testing.assert_array_equal(method.fitted_hyperparameters({"theta": usual}), [usual])
     np.testing.assert_array_equal(method.fitted_hyperparameters({"theta": usual, "theta_uhe": honest}), [honest])

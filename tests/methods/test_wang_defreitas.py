@@ -58,7 +58,7 @@ def test_xi(information_gain, t, delta, xi):
 
 
 @given(st.floats(0, 1e3), st.integers(1, 1000), st.floats(0.01, 0.9))
-def test_xi_is_positive_and_grows_with_what_was_learnt_with_t_and_with_certainty(gain, t, delta):
+def test_xi_is_positive_and_monotone(gain, t, delta):
     xi = regret_scale(gain, t, delta)
     assert xi > 0
     assert regret_scale(gain + 0.1, t, delta) > xi
@@ -66,14 +66,14 @@ def test_xi_is_positive_and_grows_with_what_was_learnt_with_t_and_with_certainty
     assert regret_scale(gain, t, delta + 0.05) < xi
 
 
-def test_nu_is_bounded_as_printed_or_as_the_theorem_has_it():
+def test_nu_bounds_match_print_and_theorem():
     xi = regret_scale(2.5, 10, 0.1)
     ends = [[bounded(nu, xi, 0.001, 1.0, rule) for nu in (0.0, 1e9)] for rule in ("algorithm", "theorem")]
     np.testing.assert_allclose(ends, [[0.0152868, 15.2868194], [0.1236399, 3.9098362]], rtol=3e-6)
     assert bounded(1.0, xi, 0.001, 1.0, "algorithm") == bounded(1.0, xi, 0.001, 1.0, "theorem") == 1.0
 
 
-def test_cuts_reach_the_largest_bounds_first_and_end_at_the_lower_ones():
+def test_cuts_reach_the_largest_bounds_first():
     expected = [
         (0.5, 0.3, 0.05),
         (0.25, 0.25, 0.05),
@@ -90,7 +90,7 @@ def test_cuts_reach_the_largest_bounds_first_and_end_at_the_lower_ones():
         np.testing.assert_allclose(upper, after, rtol=1e-12)
 
 
-def test_e_counts_steps_in_a_row_and_starts_again_after_a_cut():
+def test_certainty_counts_reset_after_cuts():
     bounds, seen = Bounds(UPPER), []
     for number, letter in enumerate("LLLHLLLLL"):
         bounds = bounds.after(number, letter == "L", bounds.epoch, LOWER, 0.5)
@@ -101,7 +101,7 @@ def test_e_counts_steps_in_a_row_and_starts_again_after_a_cut():
     assert bounds.counted == tuple(range(9))
 
 
-def test_the_most_likely_scale_of_values_that_are_a_multiple_of_others():
+def test_likely_scale_is_equivariant():
     X, y = np.array([[0.1], [0.5], [0.9]]), np.array([0.3, -1.0, 0.4])
     scales = [likely_scale(GP.of(Observations.of(X, each), Model(), np.log([0.3, 1.0, 1e-4]))) for each in (y, 7.0 * y)]
     K = GP.of(Observations.of(X, y), Model(), np.log([0.3, 1.0, 1e-4])).kernel.matrix(X, X)
@@ -110,7 +110,7 @@ def test_the_most_likely_scale_of_values_that_are_a_multiple_of_others():
     assert scales[1] == pytest.approx(7.0 * scales[0], rel=1e-9)
 
 
-def test_the_most_likely_scale_counts_repeated_values_one_by_one():
+def test_likely_scale_counts_repeats():
     X, y = np.array([[0.1], [0.5], [0.1], [0.9], [0.1]]), np.array([0.3, -1.0, 0.5, 0.4, -0.2])
     gp = GP.of(Observations.of(X, y), Model(), np.log([0.3, 1.0, 0.1]))
     assert gp.n == 3
@@ -123,7 +123,7 @@ def test_the_most_likely_scale_counts_repeated_values_one_by_one():
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 2)), max_size=60), st.sampled_from([0.3, 0.5, 0.9]))
-def test_bounds_only_fall_and_five_trials_of_an_epoch_lie_between_cuts(trials, p):
+def test_bounds_fall_with_five_trials_between(trials, p):
     bounds, since = Bounds(UPPER), 0
     for number, (low, age) in enumerate(trials):
         epoch = max(0, bounds.epoch - age)
@@ -170,7 +170,7 @@ def test_failed_and_pending_trials_leave_the_counter():
     assert (bounds.E, bounds.counted) == (2, (0, 4))
 
 
-def test_a_trial_that_runs_on_leaves_it_too_although_its_value_is_predicted():
+def test_predicted_running_trials_change_nothing():
     history = History(floats(1).cube)
     for i in range(2):
         history.apply(Asked(i, x=[0.1 * i], tags=proposed(True)))
@@ -235,13 +235,13 @@ def test_several_workers_and_failures(workers):
     assert 7 not in counted
 
 
-def test_without_steps_that_count_as_too_sure_nothing_is_cut():
+def test_no_cuts_without_overconfident_steps():
     searcher = run("wang-defreitas", 1, 30, narrow, initial=3, seed=1, kernel="rbf", t_sigma=1e-12)
     assert {t.tags["epoch"] for t in searcher.trials[3:]} == {0}
 
 
 @pytest.mark.slow
-def test_algorithm_1_leaves_the_trap_that_sampled_length_scales_stay_in():
+def test_algorithm_1_escapes_the_trap():
     """Of two fixed seeds; over twenty see docs/reproduction/wang-defreitas-trap."""
     found = {
         variant: [
@@ -253,7 +253,7 @@ def test_algorithm_1_leaves_the_trap_that_sampled_length_scales_stay_in():
     assert sum(found["bounds"]) > sum(found["slice"]), found
 
 
-def test_kappa_has_the_least_divisor_that_leaves_the_point_uncertain():
+def test_kappa_uses_the_least_sufficient_divisor():
     searcher = run("wang-defreitas", 1, 25, hill, seed=1, variant="kappa")
     tags = [t.tags for t in searcher.trials if "factor" in t.tags]
     assert len(tags) >= 20
@@ -321,7 +321,7 @@ def test_t_counts_values_not_points():
     assert searcher.ask().tags["t"] == 6
 
 
-def test_length_scales_that_were_kept_come_down_with_their_bounds():
+def test_kept_lengthscales_follow_their_bounds():
     """From 200 observations on a fit is kept, and a cut may meanwhile have brought a bound below it."""
     method, history, rng = methods.make("wang-defreitas"), History(floats(2).cube), np.random.default_rng(0)
     kept = [math.log(0.9), math.log(0.1), 0.0, math.log(1e-4)]
