@@ -1,4 +1,4 @@
-"""Which trial to recommend, and what a model expects of trials.
+"""Recommends a trial, and predicts the values of trials by a model.
 
     best             by value; with a context, by the estimated expectation over it
     best_expected    by what a model expects: with noise, the luckiest trial is not the best
