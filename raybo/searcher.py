@@ -45,7 +45,7 @@ NO_CONTEXT = "its context is not known; its value counts, but nothing is learned
 
 
 class Stream(IntEnum):
-    """What a trial's random streams are for; a number, once used, keeps its purpose."""
+    """The purposes of a trial's random streams; a number, once used, keeps its purpose."""
 
     PROPOSAL = 0
     FALLBACK = 1

@@ -1,4 +1,4 @@
-"""What a surrogate predicts of a new observation, noise included: for the probability that a trial succeeds."""
+"""The prediction of a new observation, noise included: for the probability that a trial succeeds."""
 
 from __future__ import annotations
 

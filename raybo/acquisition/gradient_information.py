@@ -1,4 +1,4 @@
-"""How much a value at z would tell about the gradient of f at another point.
+"""Gradient information: the reduction in uncertainty about a gradient of f by a value at z.
 
     c       covariance of the gradient g at x with f(z)           v = var f(z) + noise
     mu, S   mean and covariance of g, and mu_z and S' = S - a a' once z is observed               a = c / sqrt(v)

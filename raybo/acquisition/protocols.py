@@ -1,4 +1,4 @@
-"""What an acquisition needs from a surrogate, and what it offers to a solver.
+"""Protocols: the surrogate that an acquisition needs, and the function that it offers to a solver.
 
 surrogate    the posterior of f: mean and variance at points of the unit cube, on the standardised, maximised scale
 draw         one function drawn from that posterior

@@ -98,5 +98,5 @@ class Inflated:
         return mean + spread * (value - mean), climb
 
     def _spread(self, std: Array) -> Array:  # (m,)
-        """Return what multiplies the draw's distance from the mean."""
+        """Return the factor of the draw's distance from the mean."""
         return self.kappa + np.divide(self.inflation, std, out=np.zeros_like(std), where=std > KNOWN)

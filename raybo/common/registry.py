@@ -172,7 +172,7 @@ class Registry(Generic[T]):
         return next((name for name in known if self.load(name) is cls), "")
 
     def _imported(self, text: str) -> object:
-        """Return what stands at "package.module:Class"."""
+        """Import and return the object at "package.module:Class"."""
         module, _, name = text.partition(":")
         whose = f"the {self.kind} {text}"
         if not all(part.isidentifier() for part in [*module.split("."), *name.split(".")]):

@@ -1,4 +1,4 @@
-"""What a point is worth over contexts, from its values at a finite set of them: an expectation, or a worst case.
+"""Values of a point over contexts, from a finite set of them: an expectation, or a worst case.
 
 A reduction maps u (m, a), the values of m points at a atoms, to one number per point, and gives the weights
 d(result)/du. The worst cases are minima over laws q near an estimate p, so by Danskin's theorem the weights are the

@@ -1,4 +1,4 @@
-"""Which evaluated point to recommend: the one with the best expectation over the contexts, not the luckiest one.
+"""The evaluated point to recommend: the one with the best expectation over the contexts, not the luckiest one.
 
     E(x) = sum_s p_s mean(x, s)      var = p' cov p      of the GP over (x, c), at atoms s of the estimated law
 

@@ -69,7 +69,7 @@ class StudyActor:
         return self.ended.is_set()
 
     async def get_plan(self) -> Plan:
-        """Return what it runs."""
+        """Return the description of its study."""
         return self.plan
 
     async def status(self, after: int = 0, lines_seen: int = 0) -> Status | None:

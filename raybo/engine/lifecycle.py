@@ -108,7 +108,7 @@ _GIVEN_UP = Step(Phase.LOST, Kind.FAILED, free=True)
 
 
 def step(phase: Phase, occurrence: Occurrence, *, losses: int = 0, retries: int = 0) -> Step | None:
-    """Return what follows an occurrence by the table; None if it is impossible in this phase.
+    """Return the transition for an occurrence, by the table; None if it is impossible in this phase.
 
     Args:
         phase: of the trial.

@@ -103,7 +103,7 @@ def measured(experiment: Experiment, studies: Mapping[Run, Study]) -> list[Row]:
 def against(
     experiment: Experiment, problem: Problem, studies: Mapping[Run, Study]
 ) -> tuple[float, Mapping[str, float], float]:
-    """Return what a problem's runs are measured against: the optimum, or the reference point; and the worst value."""
+    """Return the reference of a problem's runs (the optimum, or the reference point) and the worst value."""
     if experiment.curve == "hypervolume":
         return math.nan, worst_seen(problem, studies), math.nan
     return optimum(problem, studies), {}, floor(problem, studies)

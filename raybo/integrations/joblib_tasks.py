@@ -92,7 +92,7 @@ class RayTasks(ParallelBackendBase):  # type: ignore[misc]  # joblib has no type
         return isinstance(error, self.worker_ended) and outcome_of_error(error)[0] is Occurrence.WORKER_LOST
 
     def retrieve_result_callback(self, out: _Batch) -> Any:
-        """Return what a batch returned, or raise what it raised."""
+        """Return the results of a batch, or raise its exception."""
         error = out.exception()
         if isinstance(error, self.ray.exceptions.RayTaskError):
             raise error.cause from None

@@ -478,7 +478,7 @@ class RayboSearch(Searcher):
     def _read(
         self, trial_id: str, result: Mapping[str, Any] | None, error: bool = False, latest: AttemptEvent | None = None
     ) -> AttemptEvent:
-        """Return how a trial ended, or would have; the first without a context brings a warning."""
+        """Return the event that ends a trial; the first without a context brings a warning."""
         end, lacking = read_end(result, error, latest, self._ready().goals, self._ready().context)
         if lacking:
             self._note("context", f"trial {trial_id}: {lacking}; only its value counts")

@@ -151,7 +151,7 @@ def name_of(study: Study) -> str:
 
 
 def summary_of(study: Study) -> dict[str, Any]:
-    """Return how the study ended, its rules, the best trial and the best expected one; what is unknown is left out."""
+    """Return why the study ended, its rules, the best trial and the best expected one, as far as known."""
     summary: dict[str, Any] = {"ended": study.ended}
     if study.space.rules:
         summary["where"] = [rule.text for rule in study.space.rules]

@@ -57,7 +57,7 @@ def trial_as_json(study: Study, trial: Trial) -> dict[str, Any]:
 
 
 def described(description: Description) -> dict[str, Any]:
-    """Return what a study is about."""
+    """Return the description of a study."""
     return {name: plain(value) for name, value in description.to_json().items()}
 
 

@@ -64,7 +64,7 @@ def ended(value: object, failure: str = "", goals: Goals = ONE) -> AttemptEvent:
 def read_end(
     result: Mapping[str, Any] | None, error: bool, latest: AttemptEvent | None, goals: Goals, context: Space | None
 ) -> tuple[AttemptEvent, str]:
-    """Return how a trial ended, by the table above.
+    """Return the event that ends a trial, by the table above.
 
     Args:
         result: its last report; None if Tune gives none.

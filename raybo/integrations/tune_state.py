@@ -115,7 +115,7 @@ class SearchState:
         return replace(self.declared, names=(self.metric or "value",), modes=(self.mode or "max",))
 
     def description(self, space: Space, seed: int) -> Description:
-        """Return what the search is about."""
+        """Return the description of the search."""
         return Description(
             objective="",
             goals=self.goals,

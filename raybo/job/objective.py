@@ -76,7 +76,7 @@ class Objective:
     goals: Goals = ONE
 
     def __call__(self, config: Mapping[str, Any], **settings: Any) -> Any:
-        """Return what the function returns for this configuration."""
+        """Call the function with this configuration."""
         return self.function(config, **{**self.settings, **settings})
 
     @property

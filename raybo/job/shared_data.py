@@ -39,7 +39,7 @@ class Shared(Generic[T]):
 
     @property
     def summary(self) -> str:
-        """Return what a journal holds of it: the function that makes it, or kind, shape and fingerprint."""
+        """Return its entry in a journal: the function that makes it, or kind, shape and fingerprint."""
         return f"made by {_name(self._source)}" if callable(self._source) else fingerprint(self._source)
 
     def _bind(self, token: str) -> None:

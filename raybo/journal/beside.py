@@ -49,7 +49,7 @@ def journals_of(path: Path | str) -> list[Path]:
 
 
 def trial_directory(journal: Path | str, number: int, artifacts: str | None = None) -> Path:
-    """Where a trial's own files are: `FILE.trials/NUMBER` beside `FILE.db`, by whatever link that is named.
+    """Return the directory of a trial's files: `FILE.trials/NUMBER` beside `FILE.db`, by whatever link that is named.
 
     Args:
         journal: that file.
@@ -62,5 +62,5 @@ def trial_directory(journal: Path | str, number: int, artifacts: str | None = No
 
 
 def trial_uri(journal: Path | str, number: int, uri: str) -> str:
-    """The same under a URI; what the trial writes to its directory is in `files` there."""
+    """Return the place of a trial's files under a URI; what it writes to its directory is in `files` there."""
     return f"{uri.rstrip('/')}/{trial_directory(journal, number).parent.name}/{number}"

@@ -1,4 +1,4 @@
-"""What a journal's JSON must be: the one place where all of it is checked, before anything else sees it.
+"""Checks of a journal's JSON: the one place that checks all of it, before anything else sees it.
 
     reading   makes a `Description` and a list of `Event` of it, or raises `Nonsense` with what is wrong
 

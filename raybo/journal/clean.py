@@ -18,7 +18,7 @@ def clean_text(text: str) -> str:
 
 
 def clean_json(value: Any) -> Any:
-    """The same JSON with every text and every name in it made clean."""
+    """Return JSON with every text and every name in it made clean."""
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, dict):

@@ -34,7 +34,7 @@ class Note:
 
 
 def notes_path(journal: Path | str) -> Path:
-    """Where the notes are: `FILE.notes.jsonl` beside `FILE.db`."""
+    """Return the path of the notes: `FILE.notes.jsonl` beside `FILE.db`."""
     return beside(journal, "notes.jsonl")
 
 

@@ -154,7 +154,7 @@ class Recommender:
 
 
 def expected_gain(history: History, x: Array) -> float | None:
-    """Return how much a point (d,) is expected to improve on the best value, in the metric's units.
+    """Return the expected improvement of a point (d,) on the best value, in the metric's units.
 
     None while trials are too few to expect anything.
     """

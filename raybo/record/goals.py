@@ -1,4 +1,4 @@
-"""What is wanted of a trial's numbers, and all that follows from it: the one place that knows which of two is better.
+"""Goals: metrics with their directions, and constraints. The one place that knows which of two values is better.
 
     Goal         the direction of one metric
     Constraint   a bound that a number has to keep
@@ -163,7 +163,7 @@ def are_kept(margins: Array) -> NDArray[np.bool_]:  # (n, c) -> (n,)
 
 @dataclass(frozen=True)
 class Goals:
-    """What is wanted of all that a trial returns: one metric or several, and the constraints.
+    """The goals of a study: one metric or several, and the constraints.
 
     Attributes:
         names: of the metrics, the first of which is a trial's `value`.

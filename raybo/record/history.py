@@ -42,7 +42,7 @@ GENERATION = 2  # of the rules by which methods propose; 1 are those of raybo 0.
 
 @dataclass(frozen=True)
 class Proposal:
-    """What a method returns: the point to try, and what the method must remember.
+    """A method's answer: the point to try, and what the method must remember.
 
     Attributes:
         x: (d,), a point of the unit cube.

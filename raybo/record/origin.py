@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Origin(str, Enum):
-    """Where a trial came from that no method proposed; the tag `origin` holds it."""
+    """The origin of a trial that no method proposed; the tag `origin` holds it."""
 
     ADDED = "added"  # with its value, from elsewhere
     ENQUEUED = "enqueued"  # a configuration that the user named, to be run

@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class State(str, Enum):
-    """Where a trial stands. A name, once stored, is never removed.
+    """The state of a trial. A name, once stored, is never removed.
 
     Example:
         >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, seed=0)

@@ -71,7 +71,7 @@ class Stopping:
 
     @property
     def reason(self) -> str:
-        """Why it ends, in words; empty as long as it goes on."""
+        """Return the reason to end the study, in words; empty if there is none."""
         if self._reached:
             return self._reached
         if self.limits.patience is not None and self._since >= self.limits.patience:

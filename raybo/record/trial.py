@@ -195,7 +195,7 @@ class Trial:
 
     @property
     def reason(self) -> str:
-        """Why it failed or was stopped."""
+        """The reason of a failure or a stop."""
         return self._record.reason
 
     @property
@@ -253,7 +253,7 @@ class Trial:
 
     @property
     def origin(self) -> Origin | None:
-        """Where it came from, if not from the method."""
+        """Its origin, if not the method."""
         return origin_of(self._record.tags)
 
     def with_estimate(self, estimate: Mapping[str, float]) -> Trial:

@@ -25,7 +25,7 @@ def subsample(study: Study, trials: Sequence[Trial], most: int = MOST) -> list[T
 
 
 def subsample_note(trials: Sequence[Trial], most: int = MOST) -> str:
-    """Return what a caption adds if not all of the trials are drawn; else empty."""
+    """Return the note of a caption if not all of the trials are drawn; else empty."""
     if len(trials) <= most:
         return ""
     return f" Of the {len(trials):,} trials {most:,} are drawn: the best, and an even choice of the others."

@@ -37,7 +37,7 @@ NARROW, WIDE, ROOMY = 56, 110, 150
 
 
 def study_view(study: Study, last: int) -> Group:
-    """Return what `raybo show` prints: a heading, the last trials, why they were tried, and the best one."""
+    """Return the output of `raybo show`: a heading, the last trials, why they were tried, and the best one."""
     parts: list[RenderableType] = [heading(study), trials_table(study, study.trials[-last:])]
     if study.count(State.FINISHED) or study.furthest is not None:
         parts += [best_view(study), *confirmations(study)]

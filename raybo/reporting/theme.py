@@ -52,7 +52,7 @@ def grid_of(rows: int, columns: int, *, height: int, **subplots: Any) -> go.Figu
 
 
 def dressed(fig: go.Figure, **layout: Any) -> go.Figure:
-    """The same figure with raybo's colours, font and frame."""
+    """Return the figure with raybo's colours, font and frame."""
     fig.update_layout(
         template="none",
         font={"family": FONT, "size": 13, "color": "#2b3036"},

@@ -27,7 +27,7 @@ OUTPUT_LINES = 40  # of what it printed, the last
 
 
 def trial_view(study: Study, number: int) -> Group:
-    """Return what `raybo show --trial` prints: result, configuration, why it was tried, its events, its traceback.
+    """Return the output of `raybo show --trial`: result, configuration, why it was tried, its events, its traceback.
 
     Raises:
         TrialError: there is no such trial.

@@ -82,7 +82,7 @@ def from_cell(cell: str) -> str:
 def to_dataframe(
     trials: Sequence[Trial], space: Space, context: Space | None, expected: Expected | None = None
 ) -> pandas.DataFrame:
-    """The same as a DataFrame with typed columns: numbers as numbers, choices and states as categories.
+    """Return a DataFrame with typed columns: numbers as numbers, choices and states as categories.
 
     Raises:
         MissingExtra: pandas is not installed.

@@ -128,7 +128,7 @@ class Study:
 
     @property
     def ended(self) -> str:
-        """Why the study ended, in words; empty while it runs, or if it was interrupted or cut short."""
+        """The reason why the study ended; empty while it runs, or if it was interrupted or cut short."""
         if self.events and isinstance(last := self.events[-1], Ended):
             return last.reason
         ran = self.count(*COUNTED) - len(again(self.trials))
@@ -226,7 +226,7 @@ class Study:
         return next((place for place in places if place.is_dir()), None)
 
     def files(self, trial: Trial | int) -> list[str]:
-        """Where to look for a trial's files, in words: its directory, if there is one here, and its URI."""
+        """Return the places of a trial's files, in words: its directory, if there is one here, and its URI."""
         number = _number_of(trial)
         here = self.directory(number)
         last = self.artifacts[0] if self.artifacts else None

@@ -1,4 +1,4 @@
-"""What a study knows before it proposes anything: results of other studies, and configurations to be run first.
+"""Warm starts: results of other studies, and configurations to be run first.
 
 Both enter the journal as trials. A result is a finished trial with the tag `origin: added`; a configuration without a
 value is a pending one with `origin: enqueued`, which the engine runs before it asks the method for more. What is named
@@ -201,7 +201,7 @@ def _fits(branch: Any, config: Any) -> bool:
 
 
 def _with_remedy(error: SpaceError) -> str:
-    """Why a result does not fit, and what helps where a parameter is new."""
+    """Return the reason why a result does not fit, and the remedy if a parameter is new."""
     told = str(error)
     missing = re.search(r"(?:^|[(;] ?)([^(;]+?): missing from the configuration", told)
     return f"{told}; --default {missing[1]}=... (defaults=) gives its value there" if missing else told

@@ -1,4 +1,4 @@
-"""How many rows to work on at a time: few enough for the work to stay in a small, warm part of memory."""
+"""Blocks of rows, small enough for the work to stay in the processor's cache."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def _climb(likelihood: Likelihood, start: Array, bounds: Array, free: NDArray[np
 
 
 class _Ascent:
-    """What is minimised, and when it is enough."""
+    """The function that is minimised, and its tolerances."""
 
     def __init__(self, likelihood: Likelihood, theta: Array, free: NDArray[np.bool_]) -> None:
         self.likelihood, self.theta, self.free, self.lowest = likelihood, theta, free, math.inf

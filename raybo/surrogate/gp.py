@@ -92,7 +92,7 @@ class GP:
 
     @property
     def n(self) -> int:
-        """How many points it is conditioned on."""
+        """The number of points that it is conditioned on."""
         return len(self.X)
 
     @property

@@ -122,7 +122,7 @@ class Likelihood:
 
 
 def repeats(observations: Observations, noise_variance: float) -> float:
-    """Return what repeated values add to the log likelihood of their means."""
+    """Return the contribution of repeated values to the log likelihood of their means."""
     o = observations
     v = o.noise_of_values(noise_variance)
     logs = math.log(noise_variance) if o.added is None else np.log(v)

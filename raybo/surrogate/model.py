@@ -1,4 +1,4 @@
-"""What is assumed about the objective: a kernel, a mean, and a prior and a range for each hyperparameter.
+"""The model of the objective: a kernel, a mean, and a prior and a range for each hyperparameter.
 
 theta holds the logs of the hyperparameters: d length-scales (or one that all axes share), the outputscale, those of a
 structure's further parts if the kernel has one, and the noise variance. A hyperparameter with a fixed value is not
@@ -43,15 +43,15 @@ class Model:
     structure: Structure | None = None
 
     def lengthscales(self, d: int) -> int:
-        """Return how many entries of theta are length-scales."""
+        """The number of entries of theta that are length-scales."""
         return 1 if self.shared_lengthscale else d
 
     def size(self, d: int) -> int:
-        """Return how many entries theta has."""
+        """The number of entries of theta."""
         return int(self.parts(d)[-1][0].stop)
 
     def parts(self, d: int) -> tuple[tuple[slice, Hyperparameter], ...]:
-        """Return what is assumed of which entries of theta, in their order."""
+        """Return the hyperparameters with their entries of theta, in order."""
         if self.structure is not None:
             each = self.structure.hyperparameters(self.lengthscale, self.outputscale, self.noise_variance)
             return tuple((slice(i, i + 1), part) for i, part in enumerate(each))

@@ -1,4 +1,4 @@
-"""What a model expects of the trials of a study: with noise the luckiest is not the best.
+"""Expectations of a study's trials by a model: with noise the luckiest is not the best.
 
 The model is a Gaussian process (Matern-5/2, the most likely hyperparameters, values made normal by a power, none
 clipped) that takes values to be as noisy as they look, whatever method ran the study. Failed and pending trials have no

@@ -1,4 +1,4 @@
-"""What was observed, with repeated points merged into counted observations of their mean."""
+"""Observations, with repeated points merged into counted observations of their mean."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Outputs(Protocol):
         ...
 
     def invert(self, z: Array) -> Array:  # (n,) -> (n,)
-        """Return what is in the GP's units in the units of the values."""
+        """Convert from the GP's units to the units of the values."""
         ...
 
 
@@ -175,7 +175,7 @@ class Tamed:
         return y
 
     def invert(self, z: Array) -> Array:
-        """Return what is in the GP's units in the units of the values."""
+        """Convert from the GP's units to the units of the values."""
         for step in reversed(self.steps):
             z = step.invert(z)
         return z
@@ -209,7 +209,7 @@ class SignedLog:
         return self.standardised.apply(np.sign(y) * np.log1p(sizes))
 
     def invert(self, z: Array) -> Array:
-        """Return what is in the GP's units in the units of the values."""
+        """Convert from the GP's units to the units of the values."""
         raw = self.standardised.invert(z)
         with np.errstate(over="ignore"):
             return np.asarray(np.sign(raw) * np.minimum(np.expm1(np.abs(raw)) * self.scale, LARGEST))

@@ -13,7 +13,7 @@ from raybo.surrogate.structured import Structure
 
 
 def standard_model(kernel: KernelName = "matern52") -> Model:
-    """Return what raybo assumes of standardised values: length-scales around a third of the side, and little noise.
+    """Return the model of standardised values: length-scales around a third of the side, and little noise.
 
     Short length-scales, whatever the dimension, did better than those that grow with it on functions of 2 to 40 axes.
     """
@@ -35,7 +35,7 @@ def noisy_model() -> Model:
 
 
 def success_model() -> Model:
-    """Return what raybo assumes of labels, +1 for success and -1 for failure: broad regions, and accidents.
+    """Return the model of labels, +1 for success and -1 for failure: broad regions, and accidents.
 
     Noise of a tenth of the labels' variance is expected, and up to all of it possible: failures without a pattern.
     """

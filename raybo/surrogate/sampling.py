@@ -26,7 +26,7 @@ TARGET_ACCEPTANCE = 0.65  # of HMC in its tuning, the asymptotic optimum
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """What a chain found.
+    """The samples of a chain.
 
     Attributes:
         thetas: (s, p), in order; the last one is where the chain may be continued.

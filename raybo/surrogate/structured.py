@@ -35,7 +35,7 @@ WARP = Hyperparameter(LogNormal(0.0, 0.7), low=math.exp(-2.3), high=math.exp(2.3
 
 @dataclass(frozen=True)
 class Structure:
-    """Which parts a kernel has beside the stationary one, on given axes.
+    """The parts of a kernel beside the stationary one, on given axes.
 
     theta holds logs: d length-scales, then s, t, u, as many as there are, the exponents a and b of each ordered axis
     if axes are warped, and the noise variance.
@@ -83,7 +83,7 @@ class Structure:
     def hyperparameters(
         self, lengthscale: Hyperparameter, outputscale: Hyperparameter, noise_variance: Hyperparameter
     ) -> tuple[Hyperparameter, ...]:  # p of them
-        """Return what is assumed of each entry of theta, given what a model assumes of those that every kernel has."""
+        """Return the hyperparameters of each entry of theta, given those that every kernel has."""
         lengthscales = [CATEGORY if is_categorical else lengthscale for is_categorical in self.categorical]
         scales = [outputscale] + [SUM] * self.is_sum + [TREND] * self.has_trend
         warps = [WARP] * (2 * len(self.ordered) * self.is_warped)

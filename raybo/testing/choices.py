@@ -1,4 +1,4 @@
-"""Which values the options of a method or a scheduler are tried with."""
+"""The values that the options of a method or a scheduler are tried with."""
 
 from __future__ import annotations
 

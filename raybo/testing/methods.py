@@ -50,7 +50,7 @@ class MethodContract:
     many: int = 300
 
     def cases(self) -> Sequence[Any]:
-        """Return what is tested, as values of `pytest.mark.parametrize`."""
+        """Return the test cases, as values of `pytest.mark.parametrize`."""
         return [self.method]
 
     def marks(self, words: Mapping[str, str]) -> Sequence[pytest.MarkDecorator]:

@@ -128,7 +128,7 @@ class SchedulerContract:
     scheduler: AnyScheduler
 
     def cases(self) -> Sequence[AnyScheduler]:
-        """Return what is tested."""
+        """Return the test cases."""
         return [self.scheduler]
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:

@@ -23,7 +23,7 @@ MOST_NOTES = 500  # a page shows so many notes, the newest
 
 
 def possible(path: Path, *, is_running: bool) -> Json:
-    """Return what can be done about a study now, and the requests that it has not taken up yet."""
+    """Return the actions that a study allows now, and the requests that it has not taken up yet."""
     is_listening = requests.is_listening(path)
     waiting = requests.waiting(path)
     return {

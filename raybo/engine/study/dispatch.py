@@ -118,7 +118,7 @@ async def _returned(task: Any) -> Any:
 
 
 def outcome_of_error(error: Exception) -> Outcome:
-    """Return what a failure that Ray reports was: the loss of a worker, unless the job caused it."""
+    """Classify a failure that Ray reports: the loss of a worker, unless the job caused it."""
     if isinstance(error, ray.exceptions.OutOfMemoryError):
         return Occurrence.OVER_LIMIT, {"reason": f"it was killed for lack of memory: {first_line(error)}"}
     if isinstance(error, ray.exceptions.RayTaskError):  # before the objective began: its code could not be loaded

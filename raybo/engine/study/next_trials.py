@@ -83,7 +83,7 @@ class NextTrials:
         )
 
     def ahead(self) -> Ahead:
-        """Return what to have ready while trials run; a proposal is begun here."""
+        """Return the work to prepare while trials run; a proposal is begun here."""
         what = ahead(self.situation(), self.capacity.timings)
         if what is Ahead.PROPOSAL:
             self.proposals.prepare()

@@ -50,7 +50,7 @@ class Judge:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="judge")  # for slow rules
 
     def attempt_info(self, number: int) -> AttemptInfo:
-        """Return what a trial has to know of its run before an attempt."""
+        """Return the reports and the checkpoint that an attempt begins with."""
         searcher = self.log.searcher
         trial = searcher.trials[number]
         waits_at = self._waits_at(number)
@@ -120,7 +120,7 @@ class Judge:
         self._apply(dispatched, occurrence, {**event.data, "seconds": report.data["seconds"]})
 
     def result(self, number: int, data: EventData) -> EventData:
-        """Return what the event of a finished run holds; its value is one of its reports if it returned none."""
+        """Return the data of a finished run's event; its value is one of its reports if it returned none."""
         searcher = self.log.searcher
         return with_value(searcher.trials[number], data, searcher.ledger.goal, self.log.plan.description.value)
 
@@ -258,7 +258,7 @@ def _event_after(searcher: Searcher, verdict: Verdict, rule: str, report: Report
 
 
 def with_value(trial: Trial, data: EventData, goal: Goal, which: str) -> EventData:
-    """Return what the event of a finished run holds; its value is one of its reports if it returned none.
+    """Return the data of a finished run's event; its value is one of its reports if it returned none.
 
     Of the steps that it repeated its own reports count, so that value, metrics and context are of one run.
 

@@ -66,7 +66,7 @@ def max_in_flight(room: int, timings: Timings) -> int:
 
 
 def turn(worker: int, now: Situation, timings: Timings) -> Turn:
-    """Return what a worker, numbered from 0, does next."""
+    """Return the next step of a worker, numbered from 0."""
     if worker >= max_in_flight(now.room, timings) or now.is_stopping:
         return Turn.LEAVE
     if now.interrupted:
@@ -77,7 +77,7 @@ def turn(worker: int, now: Situation, timings: Timings) -> Turn:
 
 
 def ahead(now: Situation, timings: Timings) -> Ahead:
-    """Return what to have ready while trials run, as workers would wait for it."""
+    """Return the work to prepare while trials run, as workers would wait for it."""
     if timings.is_short():
         return Ahead.TRIAL
     if timings.is_hurried() and not (now.is_proposing or now.has_asked_enough):

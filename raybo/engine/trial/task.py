@@ -270,7 +270,7 @@ def run_trial(
 
 
 def _read_context(context: Space | None, values: Mapping[str, Any]) -> EventData:
-    """Return what an event holds of the context that a trial reported."""
+    """Return the event fields of the context that a trial reported."""
     if context is None:
         return {}
     try:

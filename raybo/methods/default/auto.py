@@ -229,5 +229,5 @@ def goes_home(history: History, rng: np.random.Generator) -> bool:
 
 
 def transform(history: History) -> Transform:
-    """Return what makes values fit for a model; they are only standardised if choices open parameters."""
+    """Return the transform of the values for a model; they are only standardised if choices open parameters."""
     return Standardised.of if history.cube.is_conditional else Tamed.of

@@ -1,1 +1,1 @@
-"""What methods of several families share."""
+"""Building blocks that methods of several families share."""

@@ -1,4 +1,4 @@
-"""Which reports a model of learning curves is made of, and where their steps lie on its axis.
+"""The data of a model of learning curves: the reports that it uses, and their steps on its axis.
 
 The axis of steps is logarithmic, from 0 at the first step to 1 at the last. Of each trial the first report of each
 octave of steps counts, and the last: neighbouring reports repeat each other. A finished trial is at the last step with

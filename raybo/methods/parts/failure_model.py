@@ -27,7 +27,7 @@ MOST, LEAST = 1_000, 100  # trials that the model knows: in all, and of either k
 
 
 def success_at(history: History, X: Array) -> Array:  # (m, d) -> (m,)
-    """How likely trials at the rows of X succeed, by a history in which some have failed and some have not.
+    """Return the probabilities that trials at the rows of X succeed, by a history in which some have failed.
 
     Raises:
         NumericalError: the model cannot be fitted.

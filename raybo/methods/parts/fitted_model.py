@@ -1,4 +1,4 @@
-"""What a method knows of a study once a model is fitted to it: one protocol, `FittedModel`.
+"""A model fitted to a study, as methods use it: one protocol, `FittedModel`.
 
     improvement, bound    acquisitions, whose maximiser is the next point
     prediction            mean and standard deviation at a point, as tags
@@ -45,12 +45,12 @@ class FittedModel(Protocol):
 
     @property
     def tags(self) -> Tags:
-        """Where the next fit starts, to be stored with the proposal."""
+        """The start of the next fit, to be stored with the proposal."""
         ...
 
     @property
     def near(self) -> Array:  # (m, d)
-        """Where the search for the next point begins: the best points."""
+        """The best points, at which the search for the next point begins."""
         ...
 
     @property
@@ -71,7 +71,7 @@ class FittedModel(Protocol):
         ...
 
     def prediction(self, x: Array) -> Tags:  # (d,)
-        """Return what is expected at a point: the tags `mean` and `std`, in the model's units."""
+        """Return the prediction at a point: the tags `mean` and `std`, in the model's units."""
         ...
 
 
@@ -151,7 +151,7 @@ Transform: TypeAlias = Callable[[Array], Outputs]  # makes the transform of give
 
 
 def prediction_in_words(tags: Tags) -> str:
-    """Return what tags say of a point: mean and std in standard deviations of the values, and probabilities."""
+    """Return the prediction in the tags of a point, in words: mean and std in sd of the values, and probabilities."""
     means, stds = (tags[name] if isinstance(tags[name], list) else [tags[name]] for name in ("mean", "std"))
     expected = " and ".join(f"{mean:+.2f} sd" for mean in means)
     text = f"expects {expected}, uncertain by {' and '.join(f'{std:.2f}' for std in stds)}"

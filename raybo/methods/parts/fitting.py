@@ -44,7 +44,7 @@ def observed(history: History) -> tuple[Array, Array]:  # (n, d), (n,)
 
 
 def added_noise(history: History, outputs: Outputs) -> Array:  # (n,)
-    """What is added to the noise variance of the rows of `observed`, in the units of `outputs`: 0 unless predicted."""
+    """Return the variance added to the noise of the rows of `observed`, in units of `outputs`; 0 unless predicted."""
     y, sd = history.y, history.errors
     if not sd.any():
         return np.zeros(len(y) + len(history.X_failed))
@@ -120,7 +120,7 @@ def leader(history: History) -> int:
 
 
 def _kept(history: History, model: Model, tag: str) -> Array | None:  # (s, p)
-    """What was estimated last, if no trial has ended since."""
+    """Return the last estimate if no trial has ended since."""
     last = next((record.tags for record in reversed(history.records) if tag in record.tags), {})
     if last.get("ended") != history.ended or len(last[tag]) != model.size(history.d):
         return None

@@ -1,4 +1,4 @@
-"""What a method makes of a space's guesses: `auto`, `ei` and `gp-ucb` use them in this way.
+"""The use of a space's guesses by `auto`, `ei` and `gp-ucb`.
 
 The first trial is at the guesses, whatever the method; `Searcher` sees to that. After it, every other point of the
 initial design is drawn from the belief in the guesses; then the belief weights the acquisition, less and less

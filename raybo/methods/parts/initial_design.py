@@ -1,4 +1,4 @@
-"""Where to look before there is a model: how many points, and which."""
+"""The initial design: its size and its points."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _sobol_block(d: int, seed: int, size: int) -> Array:  # (size, d)
 
 
 def design_size(history: History, published: int, given: int | None) -> int:
-    """How many points to spread before there is a model: as given; else as published, but at most a quarter of all.
+    """Return the size of the initial design: as given; else as published, but at most a quarter of all trials.
 
     A design as long as the papers' would leave a user's short study without a single modelled point. A quarter may be
     raised to d + 1, the fewest that show every axis, as long as that is at most a half.
@@ -70,12 +70,12 @@ def design_size(history: History, published: int, given: int | None) -> int:
 
 
 def is_in_design(history: History, published: int, given: int | None) -> bool:
-    """Whether the next trial belongs to the design: fewer have been asked for, or none has a value yet."""
+    """Return True if the next trial belongs to the design: fewer have been asked for, or none has a value yet."""
     return len(history) < design_size(history, published, given) or len(history.y) == 0
 
 
 def explain_design(tags: Tags) -> str:
-    """Why a Sobol point was proposed; empty where these are not the tags of one."""
+    """Return the reason for a point of the design; empty if these are not the tags of one."""
     if "by_guess" in tags:
         return "initial design (Sobol, drawn to where the best is guessed to lie)"
     return "initial design (Sobol)" if "sobol" in tags else ""

@@ -179,7 +179,7 @@ def _is_kept(history: History, n: int) -> bool:
 def _observations(
     history: History, rows: list[Row], outputs: Outputs, worst: float, within: float = math.inf
 ) -> Observations:
-    """Return what the model is made of; no value farther than `within` standard deviations from the mean."""
+    """Return the data of the model; no value is farther than `within` standard deviations from the mean."""
     failed = history.X_failed[-_at_most(history) // 5 :]
     X = np.column_stack([np.array([record.x for record, _, _ in rows]), [place for _, place, _ in rows]])
     y = np.array([value for _, _, value in rows] + [worst] * len(failed))

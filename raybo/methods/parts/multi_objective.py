@@ -42,7 +42,7 @@ N = TypeVar("N")
 
 @dataclass(frozen=True)
 class FitOptions:
-    """How each number is fitted.
+    """The settings of the fit of each number.
 
     Attributes:
         model: what is assumed of it.
@@ -131,7 +131,7 @@ def local_models_of_goals(history: History, options: FitOptions, rng: np.random.
 def _of_each_number(
     history: History, options: FitOptions, fit: Callable[[History, Transform, str], N]
 ) -> list[N | FittedNumber]:
-    """Return what is made of each metric and then of each constraint, given the history of that number alone."""
+    """Return the fits of each metric and then of each constraint, from the history of that number alone."""
 
     def made(of_number: History, transform: Transform, tag: str) -> N | FittedNumber:
         if not options.models_curves or of_number.steps is None:

@@ -16,7 +16,7 @@ APART = 1e-3  # of the cube's side, as a root mean square over the axes: the lea
 
 
 def least_distance(d: int) -> float:
-    """How far points in flight stay from each other in a cube of d axes."""
+    """Return the least distance between points in flight in a cube of d axes."""
     return APART * math.sqrt(d)
 
 

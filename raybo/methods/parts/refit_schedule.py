@@ -21,14 +21,14 @@ def last_estimate(history: History, model: Model, d: int, tag: str = "theta") ->
 
 
 def is_kept(history: History, n: int) -> bool:
-    """Whether this is one of the trials that a fit to n observations is kept for."""
+    """Return True if a fit to n observations is kept for this trial."""
     return n >= 2 * REFIT_SHARE and len(history) % (n // REFIT_SHARE) > 0
 
 
 def starts_of_fit(
     history: History, model: Model, d: int, last: Array | None, given: Sequence[Array] = ()
 ) -> list[Array]:
-    """Where to start a fit: at the last one, and as given, or every tenth trial from the model's own start too."""
+    """Return the starts of a fit: the last one, the given ones, and every tenth trial the model's own."""
     default = [model.start(d)]
     if last is None:
         return list(given) or default

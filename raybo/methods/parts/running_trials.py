@@ -1,4 +1,4 @@
-"""What methods see of trials that have reported but not finished: what other trials came to from the same place.
+"""Predictions for trials that have reported but not finished, from the trials that were as far.
 
 A trial that was pruned, is paused or is still running counts as one observation: the value of its last step, predicted
 from its last report by a monotone regression over the trials that have both a report at that step and an end. How far
