@@ -121,7 +121,7 @@ def unknown_hyperparameters():
     yield (
         "Smooth functions are the price. The paper calls `uhe` comparable there with `map` and `mcmc`, without a "
         "number; by our bar, at most twice their regret, it is not. On Branin and Hartmann-3 its median regrets are "
-        f"{ends[0]}, those of `map` {ends[1]}, and those of `mcmc` {ends[2]}. On a linear axis nobody would see that: "
+        f"{ends[0]}, those of `map` {ends[1]}, and those of `mcmc` {ends[2]}. A linear axis would hide that: "
         "on Branin it is less than 0.1 % of the function's range."
     )
     smooth = Results("uhe-smooth")
