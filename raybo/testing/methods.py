@@ -169,7 +169,7 @@ class MethodContract:
         points, ends, planned = HISTORIES[kind]
         check_proposal(made, self.history(SPACES["mixed"], points, ends, made, planned=planned))
 
-    def test_no_proposal_under_any_of_its_words_breaks_a_rule(self, name: AnyMethod, words: dict[str, str]) -> None:
+    def test_no_option_leads_to_forbidden_points(self, name: AnyMethod, words: dict[str, str]) -> None:
         space, method = SPACES["ruled"], methods.make(name, **words)
         searcher = Searcher(space, method, seed=4, **context_of(method))
         points, ends = stream(3).random((12, space.d)), [*stream(3).random(9).tolist(), "failed", "lost", None]
