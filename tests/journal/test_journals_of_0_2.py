@@ -119,7 +119,7 @@ def study_as_json(study):
         "trials": [trial_as_json(trial) for trial in study.trials],
         "best": None if several else study.best.number,
         "front": [trial.number for trial in study.front],
-        "confirmed": [[one.trial.number, list(one.values)] for one in study.confirmed],
+        "confirmed": [[one.trial.number, list(one.values), one.mean, one.error] for one in study.confirmed],
         "ended": study.ended if study.events[-1].kind is Kind.ENDED else "",
     }
 
