@@ -35,8 +35,10 @@ from raybo.job.shared_data import Shared, is_data, sending, shared_by, size_of, 
 from raybo.journal import Journal
 from raybo.journal.beside import is_uri
 from raybo.record.description import Description
-from raybo.record.events import Event, artifacts_of
+from raybo.record.events import EarlierStudy, Event, artifacts_of
 from raybo.searcher import Searcher
+from raybo.searcher.earlier_study import Wanted
+from raybo.searcher.priors import new_priors
 from raybo.study import warm_start
 from raybo.study.study import Study
 
@@ -102,8 +104,13 @@ def _begin(given: Arguments, path: Path) -> tuple[Searcher, Description, list[Ev
         if given.known_from is not None:
             known = warm_start.known_from(given.known_from, goals, searcher.space, given.defaults) + known
         description = searcher.description.without_objects()
+        priors = []
+        if given.prior:
+            wanted = Wanted.by(searcher.description, given.storage)
+            earlier = [event for event in opened.events if isinstance(event, EarlierStudy)]
+            priors = new_priors(given.prior, wanted, earlier)
         opened.begin(description)
-        return searcher, description, opened.events + warm_start.enter(opened, searcher, known)
+        return searcher, description, opened.events + warm_start.enter(opened, searcher, known, priors)
 
 
 def _is_there(place: str) -> bool:

@@ -1,4 +1,4 @@
-"""Explains in a few words why a trial was proposed: by a method, by the guesses, or by a user."""
+"""Explains in a few words why a trial was proposed: by a method, by guesses or priors, or by a user."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from raybo import methods
 from raybo.common.errors import MethodError, TrialError
 from raybo.common.messages import in_words
 from raybo.methods import History, Proposal
+from raybo.methods.parts.earlier_studies import explain_first_point
 from raybo.record.events import Tags
 from raybo.record.origin import Origin
 from raybo.record.trial import Trial
 
 
 def is_proposed(tags: Tags) -> bool:
-    """Return True if a trial with these tags was proposed by a method or by the guesses, and not named by a user."""
-    return tags.get("origin") in (None, Origin.GUESSED)
+    """Return True if a trial with these tags was proposed by a method, guesses or priors, and not named by a user."""
+    return tags.get("origin") in (None, Origin.GUESSED, Origin.PRIOR)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +62,9 @@ def explain(method: methods.Method, trial: Trial) -> str:
             "the search favours its neighbourhood" if method.uses_guesses else "the method makes no further use of it"
         )
         return f"where the best was guessed to lie; {further}"
+    if trial.origin is Origin.PRIOR:
+        with reading_tags(f"trial {trial.number}: its tags"):
+            return explain_first_point(trial.tags)
     if "fallback" in trial.tags:
         return f"a random point, because the model failed: {trial.tags['fallback']}"
     with reading_tags(f"trial {trial.number}: its tags"):

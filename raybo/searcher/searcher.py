@@ -20,6 +20,7 @@ from raybo.common.messages import first_line, shown
 from raybo.common.threads import limit_threads
 from raybo.methods.best import Recommender, expected_gain
 from raybo.methods.explaining import explain, is_proposed, reading_tags
+from raybo.methods.parts.earlier_studies import first_point
 from raybo.record.contexts import ContextFields, told_context
 from raybo.record.description import Description
 from raybo.record.events import Asked, Event, Failed, Planned, Pruned, Reported, Resumed, Tags, Told, TrialEvent
@@ -32,6 +33,8 @@ from raybo.record.states import State
 from raybo.record.trial import Trial
 from raybo.schedulers import GO, Scheduler, Verdict
 from raybo.schedulers.rule import JOB, Rule, broken_by, event_of
+from raybo.searcher.earlier_study import Wanted
+from raybo.searcher.priors import Given, new_priors
 from raybo.space import Array, Row, Space, context_space
 
 if TYPE_CHECKING:
@@ -77,9 +80,12 @@ class Searcher:
             None for no rule.
         scheduler_options: its options.
         generation: which version of the methods' rules to use for proposals; 1 for a study started with raybo 0.1.
+        prior: earlier studies of the same job or of like ones: studies, journals, or directories of journals. The first
+            trials are where they expect the best. Their values are compared within each of them alone.
         options: the method's options.
     Raises:
-        SpaceError: the space or the context is not valid.
+        SpaceError: the space or the context is not valid, or a prior has no parameter in common.
+        JournalError: a prior cannot be read, or says nothing of this study.
         MethodError: the method, the scheduler, an option, the mode, the seed, a metric, a constraint, or the number of
             trials or steps is wrong; the method needs a context, or does not support several metrics or constraints; or
             the scheduler needs steps.
@@ -107,6 +113,7 @@ class Searcher:
         steps: int | None = None,
         scheduler: schedulers.AnyScheduler | None = None,
         scheduler_options: Mapping[str, Any] | None = None,
+        prior: Given = (),
         **options: Unpack[MethodOptions],
     ) -> None:
         space = space if isinstance(space, Space) else Space(space)
@@ -130,6 +137,8 @@ class Searcher:
             generation=whole_number(generation, "generation"),
         )
         self._begin(description, made, rule)
+        for earlier in new_priors(prior, Wanted.by(description)):
+            self.apply(earlier)
         if trials is not None:
             self.plan(trials)
 
@@ -427,9 +436,8 @@ class Searcher:
         reading = reading_tags(f"trial {number}: the tags before it") if is_tagged else contextlib.nullcontext()
         with limit_threads(1), reading:
             try:
-                proposal = _guessed(history) or self.method.propose(
-                    methods.seen(self.method, history), self._stream(number, Stream.PROPOSAL)
-                )
+                rng, seen = self._stream(number, Stream.PROPOSAL), methods.seen(self.method, history)
+                proposal = _guessed(history) or first_point(seen, rng) or self.method.propose(seen, rng)
             except NumericalError as error:  # the study goes on, and the tags say why this point
                 rng = self._stream(number, Stream.FALLBACK)
                 proposal = Proposal(history.cube.uniform(rng, 1)[0], tags={"fallback": str(error)})

@@ -109,6 +109,9 @@ class EventLog:
                 self.failures[event.trial] = event.number
             if event.state in COUNTED and event.number <= plan.after:
                 self._ended_before += 1
+        if not self.searcher.trials:
+            for prior in self.searcher.history.priors:
+                self.note(f"prior: {prior.in_words(self.searcher.space.names)}")
         place = None if plan.artifacts is None else without_password(plan.artifacts)
         is_news = place is not None and place not in artifacts_of(self.journal.events)[:1]
         if self.searcher.ledger.planned != plan.trials or is_news:
