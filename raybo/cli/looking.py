@@ -77,10 +77,11 @@ def show(
     --json prints one object, as `raybo export --to json` does: study (what is tuned, and how), planned (the number of
     trials), ended (why, or empty), best and best_expected (numbers, or null), front (numbers, with several metrics),
     notes (at, trial and text, where any were taken) and trials. It holds every trial unless --last is given; with
-    --trial, that trial alone; with --context, the best one for it; with --priors, a list of objects with the keys study,
-    weight, trials, taken, metric, knows and only_there. The keys of a trial: number, state, value, config,
-    context, seconds, suggest_seconds, suggest_processor_seconds, attempt, reason, tags, details; values and violations
-    if there are several metrics or constraints; expected and expected_sd if a model has an expectation of it; reports
+    --trial, that trial alone; with --context, the best one for it; with --priors, a list of objects with the keys
+    study, weight, trials, taken, metric, knows and only_there. The keys of a trial: number, state, value, config,
+    context, seconds, suggest_seconds, suggest_processor_seconds, attempt, reason, tags, details; values and
+    violations if there are several metrics or constraints; expected and expected_sd if a model has an expectation
+    of it; reports
     and checkpoint if it has reported steps.
     """
     from raybo.integrations.study_json import study_as_json, trial_as_json
@@ -275,8 +276,9 @@ def _replay(study: Study) -> None:
     replayed = list(replay(study))
     different = [again for again in replayed if again.differs and not again.is_rounding]
     for again in different:
-        verb = "differs" if again.differs == ("x",) else "differ"
-        say(f"trial {again.trial}: proposed again, its {' and its '.join(again.differs)} {verb}")
+        point = f"its point is {again.distance:.2g} of an axis away" if again.distance else "its point is the same"
+        tags = f", and its tags differ: {', '.join(again.tags)}" if again.tags else ""
+        say(f"trial {again.trial}: proposed again, {point}{tags}")
     if different:
         raise TrialError(f"{len(different)} of {len(replayed)} proposals differ; was another version or machine used?")
     judged = list(replay_verdicts(study))

@@ -3,10 +3,22 @@
 searcher   `Searcher`
 described  what a searcher's arguments describe; a journal fills in what they leave out
 kept       the journal of a searcher, open for writing
+priors     the earlier studies that a user gives
+earlier_study  what one of them knows of this one
 """
 
 from __future__ import annotations
 
-from raybo.searcher.searcher import NO_CONTEXT, Searcher, Stream, scheduler_for, seed_for, trial_seed
+from raybo.searcher.described import method_or_earlier, scheduler_for, scheduler_or_earlier, seed_for
+from raybo.searcher.searcher import NO_CONTEXT, Searcher, Stream, trial_seed
 
-__all__ = ["NO_CONTEXT", "Searcher", "Stream", "scheduler_for", "seed_for", "trial_seed"]
+__all__ = [
+    "NO_CONTEXT",
+    "Searcher",
+    "Stream",
+    "method_or_earlier",
+    "scheduler_for",
+    "scheduler_or_earlier",
+    "seed_for",
+    "trial_seed",
+]
