@@ -97,7 +97,7 @@ def priors(directory: Path, target: str, as_json: bool) -> None:
     `raybo tune --prior DIR` begins a study with those that fit; of the others the list says why they do not.
 
     \b
-        raybo priors studies --for job.py
+        raybo priors results/ --for job.py
         raybo priors --for job.db --json
 
     --json prints a list of objects with the keys name, knows (the parameters in common), trials, metric, newest (UTC,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from raybo import methods
 from raybo.common.errors import MethodError, TrialError
 from raybo.common.messages import in_words
 from raybo.methods import History, Proposal
-from raybo.methods.parts.earlier_studies import explain_first_point
 from raybo.record.events import Tags
 from raybo.record.origin import Origin
 from raybo.record.trial import Trial
@@ -64,7 +63,7 @@ def explain(method: methods.Method, trial: Trial) -> str:
         return f"where the best was guessed to lie; {further}"
     if trial.origin is Origin.PRIOR:
         with reading_tags(f"trial {trial.number}: its tags"):
-            return explain_first_point(trial.tags)
+            return _like_earlier_studies(trial.tags)
     if "fallback" in trial.tags:
         return f"a random point, because the model failed: {trial.tags['fallback']}"
     with reading_tags(f"trial {trial.number}: its tags"):
@@ -86,3 +85,14 @@ def reading_tags(whose: str) -> Iterator[None]:
             f"{whose} are not what the method writes ({in_words(error)}, {Path(frame.filename).name}:{frame.lineno}); "
             "was the journal changed by hand, or by another version?"
         ) from error
+
+
+def _like_earlier_studies(tags: Tags) -> str:
+    """Return why a first point of earlier studies was proposed."""
+    weights = [f"{weight:.2g}" for weight in tags["priors"]]
+    who = "an earlier study" if len(weights) == 1 else f"{len(weights)} earlier studies ({_few(weights)})"
+    return f"like {who}: expected among the best {max(1.0, 100.0 * tags['best_share']):.0f} %"
+
+
+def _few(weights: Sequence[str]) -> str:
+    return ", ".join(weights) if len(weights) <= 6 else ", ".join([*weights[:5], "..."])

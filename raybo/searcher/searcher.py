@@ -21,7 +21,6 @@ from raybo.common.messages import first_line, shown
 from raybo.common.threads import limit_threads
 from raybo.methods.best import Recommender, expected_gain
 from raybo.methods.explaining import explain, is_proposed, reading_tags
-from raybo.methods.parts.earlier_studies import first_point
 from raybo.record.contexts import ContextFields, told_context
 from raybo.record.description import Description
 from raybo.record.events import (
@@ -535,7 +534,7 @@ class Searcher:
         with limit_threads(1), reading:
             try:
                 rng, seen = self._stream(number, Stream.PROPOSAL), methods.seen(self.method, history)
-                proposal = _guessed(history) or first_point(seen, rng) or self.method.propose(seen, rng)
+                proposal = _guessed(history) or _expected_best(seen, rng) or self.method.propose(seen, rng)
             except NumericalError as error:  # the study goes on, and the tags say why this point
                 rng = self._stream(number, Stream.FALLBACK)
                 proposal = Proposal(history.cube.uniform(rng, 1)[0], tags={"fallback": str(error)})
@@ -669,6 +668,15 @@ def _priors(given: Given, description: Description, kept: Kept | None) -> list[E
 
     known = [event for event in ([] if kept is None else kept.events) if isinstance(event, EarlierStudy)]
     return new_priors(given, Wanted.by(description, None if kept is None else kept.path), known)
+
+
+def _expected_best(history: History, rng: np.random.Generator) -> Proposal | None:
+    """The next of the first points where earlier studies expect the best; None if there is none."""
+    if not history.priors:
+        return None
+    from raybo.methods.parts.earlier_studies import first_point
+
+    return first_point(history, rng)
 
 
 def _guessed(history: History) -> Proposal | None:

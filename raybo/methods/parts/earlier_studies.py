@@ -144,17 +144,6 @@ def first_point(history: History, rng: np.random.Generator) -> Proposal | None:
     return Proposal(candidates[found], tags, in_design=True)
 
 
-def explain_first_point(tags: Tags) -> str:
-    """Return why a first point was proposed."""
-    weights = [f"{weight:.2g}" for weight in tags["priors"]]
-    who = "an earlier study" if len(weights) == 1 else f"{len(weights)} earlier studies ({_few(weights)})"
-    return f"like {who}: expected among the best {max(1.0, 100.0 * tags['best_share']):.0f} %"
-
-
-def _few(weights: Sequence[str]) -> str:
-    return ", ".join(weights) if len(weights) <= 6 else ", ".join([*weights[:5], "..."])
-
-
 def _is_next(history: History) -> bool:
     return history.count_tag("priors") < (2 if len(history.priors) >= SEVERAL else 1)
 
