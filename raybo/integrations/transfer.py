@@ -159,8 +159,8 @@ def unload(storage: Path, scratch: Path) -> tuple[Arrival | None, list[str]]:
             there.mkdir(parents=True)
             for earlier in sorted(place.iterdir()):
                 unpack(earlier.read_text(encoding="utf-8"), there / earlier.name)
-            found = [there] if place.name.endswith(MANY) else sorted(there.glob("*.db"))
-            arguments += [text for each in found if any(there.iterdir()) for text in ("--prior", str(each))]
+            given = [there] if place.name.endswith(MANY) else sorted(there.glob("*.db"))
+            arguments += [text for each in given if any(there.iterdir()) for text in ("--prior", str(each))]
         if (luggage / "enqueue").exists():
             arguments += ["--enqueue", str(luggage / "enqueue")]
     return arrival, arguments
