@@ -1,7 +1,7 @@
 """What the library's default as a first guess is worth: searches in `raybo.spaces` with its guesses, and without.
 
 Eight data sets by four models: XGBoost, LightGBM, and scikit-learn's histogram boosting and random forest. A trial
-trains on half of the data, 400 rows at most, and its value is the log loss on the other half; at most 300 trees are grown.
+trains on half of the data, 400 rows at most; its value is the log loss on the other half; it grows 300 trees at most.
 Regret is what a search is behind the best value that any of the searches has found, as a share of what the median
 trial without guesses is behind it; searches of one seed are paired. With `--out FILE.csv` searches are kept, and the
 same command goes on where it was stopped.
