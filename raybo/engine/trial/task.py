@@ -25,6 +25,7 @@ from raybo.engine.ray import pickling
 from raybo.engine.ray.connection import logs_directory
 from raybo.engine.ray.priority import lower_priority
 from raybo.engine.ray.resources import resources_of
+from raybo.engine.ray.signals import end_on_sigterm
 from raybo.engine.run_options import Keep
 from raybo.engine.trial.artifacts import trial_files
 from raybo.engine.trial.captured_output import Chunk, capture_output
@@ -135,6 +136,7 @@ def trial_task(
         config, number, attempt, seed, info, objects = arguments
         info = AttemptInfo(*info)
         lower_priority()
+        end_on_sigterm()  # again for each trial: the one before may have set a handler of its own
         isolate_child_processes()
         send_context = None
         if study.notifies:  # the limit counts from here, not from when the trial was submitted
