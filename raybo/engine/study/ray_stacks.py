@@ -16,7 +16,8 @@ class RayStacks:
     """Takes Ray's stacks out of the output of one attempt, which comes in pieces."""
 
     def __init__(self) -> None:
-        self._held = b""  # a line that has begun, and may be Ray's
+        self._held = b""  # the end of a piece, which may be the beginning of Ray's
+        self._is_open = False  # the line that this ends has been returned in part
         self._is_inside = False
 
     def without(self, data: bytes) -> bytes:
@@ -26,6 +27,7 @@ class RayStacks:
         part = _PART_OF_HEAD.search(last)
         start = 0 if self._is_inside else len(last) if part is None else part.start()
         self._held = last[start:]
+        self._is_open |= start > 0
         return b"".join(kept) + last[:start]
 
     def rest(self) -> bytes:
@@ -34,6 +36,8 @@ class RayStacks:
         return self._kept(held)
 
     def _kept(self, line: bytes) -> bytes:
+        """Return a line, or the rest of one, unless it is Ray's."""
+        was_open, self._is_open = self._is_open, False
         if self._is_inside and _OF_A_STACK.match(line):
             return b""
         head = _HEAD.search(line)
@@ -41,4 +45,4 @@ class RayStacks:
         if head is None:
             return line
         before = line[: head.start()]
-        return (before + b"\n" if before else b"") + INSTEAD
+        return (before + b"\n" if before or was_open else b"") + INSTEAD
