@@ -43,7 +43,7 @@ def signals_held(ray: Any = None) -> Iterator[None]:
     try:
         threading.Thread(target=_lose_patience, args=(is_done, came), daemon=True).start()  # its signals wait as well
         if handlers[signal.SIGINT] is signal.default_int_handler:  # another thread might take it
-            signal.signal(signal.SIGINT, lambda how, _: came.append(how))
+            signal.signal(signal.SIGINT, lambda number, _: came.append(number))
         with _not_in_processes(ray) if ray is not None else contextlib.nullcontext():
             yield
     finally:
@@ -52,8 +52,8 @@ def signals_held(ray: Any = None) -> Iterator[None]:
             if handler is not None:  # one that Python knows
                 signal.signal(how, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        for how in came[:1]:
-            signal.raise_signal(how)
+        for number in came[:1]:
+            signal.raise_signal(number)
 
 
 @contextlib.contextmanager
