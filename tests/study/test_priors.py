@@ -315,3 +315,55 @@ def test_old_names_of_options_are_read():
     assert Searcher.of(Description.from_json(said)).method.gamma_prior == (1e-3, 0.1)
     own = {**said, "method": "mine:Own"}
     assert list(Description.from_json(own).options) == ["prior"]
+
+
+def test_the_report_draws_where_priors_point(earlier):
+    pytest.importorskip("plotly")
+    from raybo.reporting.prior_figures import prior_profiles, prior_weights
+    from raybo.reporting.priors_view import priors_in_use
+
+    searcher = Searcher(SPACE, "sobol", "min", 2, prior=earlier)
+    events = [*searcher.history.priors, *run(searcher, job(), 12)]
+    begun = Study(searcher.description, events)
+    profiles, over_trials = prior_profiles(begun), prior_weights(begun)
+    assert profiles is not None
+    assert over_trials is not None
+    assert next(profiles.figure.select_xaxes()).title.text == "rate"  # along which most changes
+    line = profiles.figure.data[0]
+    assert abs(math.log10(line.x[np.argmax(line.y)]) + 2.5) < 0.4
+    lines = over_trials.figure.data
+    assert [line.name for line in lines] == ["a study"] * 3
+    now = sorted((each.weight for each in priors_in_use(begun)), reverse=True)
+    assert [line.y[-1] for line in lines] == pytest.approx(now, abs=1e-3)
+    nothing = Study(earlier[0].description, earlier[0].events)
+    assert prior_profiles(nothing) is prior_weights(nothing) is None
+
+
+def test_show_says_what_priors_know(earlier, tmp_path, monkeypatch, capsys):
+    from raybo import cli
+
+    searcher = Searcher(SPACE, "sobol", "min", 2, prior=earlier[0])
+    events = [*searcher.history.priors, *run(searcher, job(), 6)]
+    path = written(tmp_path / "job.db", Study(searcher.description, events))
+    bare = written(tmp_path / "bare.db", earlier[0])
+
+    def say(*words):
+        monkeypatch.setattr("sys.argv", ["raybo", *words])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        return code, *capsys.readouterr()
+
+    _, out, _ = say("show", str(path), "--priors", "--json")
+    (found,) = json.loads(out)
+    assert (found["knows"], found["taken"], found["weight"]) == (list(SPACE), 40, 1.0)
+    assert "like an earlier study: expected among" in say("show", str(path), "--priors")[1]
+    assert say("show", str(bare), "--priors")[::2] == (
+        1,
+        "Error: the study has no priors; `raybo tune ... --prior OLD.db` begins one with them\n",
+    )
+    _, out, _ = say("priors", str(tmp_path), "--for", str(path), "--json")
+    (found,) = json.loads(out)
+    assert (found["name"], found["knows"], found["trials"], found["problem"]) == ("bare.db", list(SPACE), 40, None)

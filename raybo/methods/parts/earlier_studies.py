@@ -98,15 +98,18 @@ def expectations(history: History) -> list[Expectation]:
 
 def weights(history: History, models: Sequence[Expectation]) -> Array:  # (s,)
     """Return the studies' weights by their agreement with the results so far; they sum to 1, unless all are 0."""
+    X, y = observed(history) if len(history.y) else (np.empty((0, history.d)), np.empty(0))
+    X, y = X[:COMPARED], y[:COMPARED]
+    return by_agreement(np.array([model.mean(X) for model in models]).reshape(len(models), len(y)), y)
+
+
+def by_agreement(expected: Array, y: Array) -> Array:  # (s, n), (n,) -> (s,)
+    """Return the weights of studies that expected these scores of points whose values were y."""
     prior, strength = BELIEVED
-    n, correlations = 0, np.zeros(len(models))
-    if len(history.y):
-        X, y = observed(history)
-        X, y = X[:COMPARED], y[:COMPARED]
-        n = len(y)
-        if n > 1 and np.ptp(y) > 0.0:
-            found = [kendalltau(model.mean(X), y).statistic for model in models]
-            correlations = np.nan_to_num(np.array(found, dtype=np.float64))
+    n, correlations = len(y), np.zeros(len(expected))
+    if n > 1 and np.ptp(y) > 0.0:
+        found = [kendalltau(scores, y).statistic for scores in expected]
+        correlations = np.nan_to_num(np.array(found, dtype=np.float64))
     agreement = np.maximum((n * correlations + strength * prior) / (n + strength), 0.0)
     squared = np.square(agreement)
     total = float(squared.sum())
