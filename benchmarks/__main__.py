@@ -50,6 +50,7 @@ NAMES = (
     "guesses",
     "trust",
     "failures",
+    "importance",
     "faults",
 )
 QUICKLY = "quick: fewer seeds, rounds and trials than the targets are about"
