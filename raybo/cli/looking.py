@@ -260,8 +260,9 @@ def _replay(study: Study) -> None:
     replayed = list(replay(study))
     different = [again for again in replayed if again.differs and not again.is_rounding]
     for again in different:
-        verb = "differs" if again.differs == ("x",) else "differ"
-        say(f"trial {again.trial}: proposed again, its {' and its '.join(again.differs)} {verb}")
+        point = f"its point is {again.distance:.2g} of an axis away" if again.distance else "its point is the same"
+        tags = f", and its tags differ: {', '.join(again.tags)}" if again.tags else ""
+        say(f"trial {again.trial}: proposed again, {point}{tags}")
     if different:
         raise TrialError(f"{len(different)} of {len(replayed)} proposals differ; was another version or machine used?")
     judged = list(replay_verdicts(study))

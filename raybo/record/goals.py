@@ -29,7 +29,14 @@ Value = TypeVar("Value", float, Array)
 MODES: Sequence[Mode] = ("max", "min")
 
 FEWEST, MOST = 2, 4  # metrics of a study with several
-LARGEST = float(np.finfo(np.float64).max)
+REACH = 1e150  # values further from 0 are as good or as bad as this for every model: squares and sums stay finite
+
+
+def within_reach(values: Value) -> Value:
+    """Return values, or margins, as models take them: none further from 0 than 1e150; NaN stays."""
+    if isinstance(values, float):
+        return max(min(values, REACH), -REACH)  # in this order NaN stays
+    return np.clip(values, -REACH, REACH)
 
 
 @dataclass(frozen=True)
@@ -120,12 +127,8 @@ class Constraint:
         return f"{'<=' if self.is_upper else '>='} {self.bound!r}{self._when}"
 
     def margin(self, value: float) -> float:
-        """Return the distance of a number from the bound; negative if it breaks it, NaN if it is NaN.
-
-        At most the largest float, which the difference of two large ones may exceed.
-        """
-        margin = self.bound - value if self.is_upper else value - self.bound
-        return max(min(margin, LARGEST), -LARGEST)  # in this order NaN stays
+        """Return the distance of a number from the bound, within reach; negative if it breaks it, NaN if it is NaN."""
+        return within_reach(self.bound - value if self.is_upper else value - self.bound)
 
     def value_of(self, margin: Value) -> Value:
         """The number that has this margin."""

@@ -30,7 +30,7 @@ from raybo.record.events import (
     Tags,
     Told,
 )
-from raybo.record.goals import LARGEST, Goals, are_kept
+from raybo.record.goals import Goals, are_kept, within_reach
 from raybo.record.record_table import RecordTable
 from raybo.record.states import FAILURES, OPEN, State
 from raybo.record.trial import Record, Trial
@@ -153,12 +153,12 @@ class History:
         return self._finished(record, event) if isinstance(event, Told) else record
 
     def _finished(self, record: Record, event: Told) -> Record:
-        y = self.goals.first.maximised(float(event.value))
+        y = within_reach(self.goals.first.maximised(float(event.value)))
         if self.goals.is_plain:
             return replace(record, y=y)
         values = event.values(self.goals)
         margins = np.minimum(self.goals.margins(values), self.goals.worst_margins(record.curves))
-        return replace(record, y=y, Y=self.goals.maximised(values), margins=margins)
+        return replace(record, y=y, Y=within_reach(self.goals.maximised(values)), margins=margins)
 
     def _report(self, number: int, event: Reported) -> None:
         """Take in a step of a trial; if an earlier attempt has reported it, only its place in this attempt."""
@@ -381,10 +381,10 @@ class History:
 
 def _spread(columns: Array) -> Array:  # (n, c) -> (c,)
     """Standard deviations; 1 where all values are equal."""
-    # squares of the largest and of the smallest floats are none; a power of two changes no digit
-    power = np.exp2(np.frexp(np.abs(columns).max(axis=0, initial=0.0))[1].clip(-1_000, 1_000))
-    with np.errstate(over="ignore"):
-        std = np.minimum((columns / power).std(axis=0) * power, LARGEST)
+    power = np.exp2(
+        np.frexp(np.abs(columns).max(axis=0, initial=0.0))[1]
+    )  # squares of tiny margins vanish; no digit changes
+    std = (columns / power).std(axis=0) * power
     return np.where(std > 0.0, std, 1.0)
 
 

@@ -46,7 +46,7 @@ class Emulator:
         """The surrogate; None if trials are too few, all equal, or cannot be factorised."""
         history = study.history
         y = history.y
-        if len(y) < LEAST_TRIALS or float(np.ptp(0.5 * y)) == 0.0:
+        if len(y) < LEAST_TRIALS or float(np.ptp(y)) == 0.0:
             return None
         outputs = Tamed.of(y, clip=None)
         all_points = Observations.of(history.X, outputs.apply(y), history.cube.categorical)

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from raybo.record.events import Asked, Paused, Pruned, Reported, Resumed, Told
 from raybo.record.ledger import Ledger
 from raybo.searcher import Searcher
@@ -26,11 +28,15 @@ class Replayed:
         trial: its number.
         differs: what is not as it was: "x", "tags", or both; empty where the proposal is the same.
         is_rounding: whether only last digits differ, as on another processor or under another version of numpy.
+        distance: how far the point is from the recorded one, on the axis where it is furthest; axes have length 1.
+        tags: names of the tags that differ by more than rounding.
     """
 
     trial: int
     differs: tuple[str, ...]
     is_rounding: bool = False
+    distance: float = 0.0
+    tags: tuple[str, ...] = ()
 
 
 def replay(study: Study) -> Iterator[Replayed]:
@@ -48,9 +54,21 @@ def replay(study: Study) -> Iterator[Replayed]:
         while searcher.ledger.last_event < asked.seen:
             searcher.apply(next(ahead))
         again = searcher.propose(searcher.history, asked.context_in(study.context))
-        pairs = {"x": (again.x, asked.x), "tags": (again.tags, asked.tags)}
-        differs = tuple(name for name, (now, then) in pairs.items() if now != then)
-        yield Replayed(asked.trial, differs, bool(differs) and all(_are_near(*pair) for pair in pairs.values()))
+        yield _compared(again, asked)
+
+
+def _compared(again: Asked, asked: Asked) -> Replayed:
+    names = again.tags.keys() | asked.tags.keys()
+    tags = tuple(sorted(name for name in names if not _are_near(again.tags.get(name), asked.tags.get(name))))
+    pairs = {"x": (again.x, asked.x), "tags": (again.tags, asked.tags)}
+    differs = tuple(name for name, (now, then) in pairs.items() if now != then)
+    return Replayed(
+        asked.trial,
+        differs,
+        is_rounding=bool(differs) and not tags and _are_near(again.x, asked.x),
+        distance=float(np.max(np.abs(again.point - asked.point), initial=0.0)),
+        tags=tags,
+    )
 
 
 def _are_near(now: Any, then: Any) -> bool:

@@ -14,7 +14,6 @@ import numpy as np
 from raybo.common.errors import NumericalError
 from raybo.surrogate import GP, Observations, Outputs, Tamed, fit_map, noisy_model
 from raybo.surrogate.kernels import Array
-from raybo.surrogate.outputs import LARGEST
 
 LEAST_TRIALS = 5  # finished ones, below which nothing is expected
 CONDITIONED = 500  # trials at most, the best fifth of them and an even choice of the rest
@@ -41,7 +40,7 @@ class Expectation:
     @classmethod
     def of(cls, X: Array, y: Array, categorical: tuple[bool, ...]) -> Expectation | None:
         """Return the model of points (n, d) with maximised values (n,); None if they are few or equal."""
-        if len(y) < LEAST_TRIALS or float(np.ptp(0.5 * y)) == 0.0:
+        if len(y) < LEAST_TRIALS or float(np.ptp(y)) == 0.0:
             return None
         outputs = Tamed.of(y, clip=None)
         observations = Observations.of(X, outputs.apply(y), categorical).thinned(CONDITIONED)
@@ -57,16 +56,13 @@ class Expectation:
 
     def at(self, X: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m,)
         """Return mean and standard deviation of f, without noise, at the rows of X, in the values' units."""
-        halves = 0.5 * self._values(X)  # differences of the largest floats are not finite
-        mean = np.clip(halves @ _weights(), -0.5 * LARGEST, 0.5 * LARGEST)
-        away = halves - mean[:, None]
-        power = np.exp2(np.frexp(np.abs(away).max(axis=1, initial=0.0))[1].clip(-1_000, 1_000))  # huge squares overflow
-        return 2.0 * mean, 2.0 * power * np.sqrt(np.maximum(np.square(away / power[:, None]) @ _weights(), 0.0))
+        values = self._values(X)
+        mean = values @ _weights()
+        return mean, np.sqrt(np.maximum(np.square(values - mean[:, None]) @ _weights(), 0.0))
 
     def gain(self, X: Array, best: float) -> Array:  # (m, d) -> (m,)
         """Return by how much f is expected to be above a value, in the values' units, never below 0."""
-        halves = np.maximum(0.5 * self._values(X) - 0.5 * best, 0.0) @ _weights()
-        return np.asarray(2.0 * np.minimum(halves, 0.5 * LARGEST))
+        return np.asarray(np.maximum(self._values(X) - best, 0.0) @ _weights())
 
     def _values(self, X: Array) -> Array:  # (m, 15)
         mean, var = self.gp.posterior(X)

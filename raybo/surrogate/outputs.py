@@ -36,7 +36,7 @@ class Outputs(Protocol):
 
 @dataclass(frozen=True)
 class Standardised:
-    """(y - mean) / std, safe for finite values of any size.
+    """(y - mean) / std, safe for values of at most 1e150.
 
     Attributes:
         mean: of the values. std: their standard deviation; the largest of their sizes (or 1) if all are equal.
@@ -51,13 +51,12 @@ class Standardised:
         if len(y) == 0:
             return cls(0.0, 1.0)
         largest = float(np.max(np.abs(y)))
-        halves = 0.5 * y - 0.5 * y[0]  # differences of the largest floats are not finite, and halves are exact
-        unit = float(np.max(np.abs(halves)))
+        away = y - y[0]
+        unit = float(np.max(np.abs(away)))
         if unit <= 1e-15 * largest:  # equal but for rounding
             return cls(float(y[0]), largest if largest > SMALLEST else 1.0)
-        z = halves / unit  # squares of 1e300 overflow, and of 1e-300 vanish
-        mean, std = 2.0 * (0.5 * float(y[0]) + unit * float(z.mean())), 2.0 * (unit * float(z.std()))
-        return cls(mean, max(std, SMALLEST))
+        z = away / unit  # squares of 1e-300 vanish
+        return cls(float(y[0]) + unit * float(z.mean()), max(unit * float(z.std()), SMALLEST))
 
     def variances(self, errors: Array) -> Array:  # (n,) -> (n,)
         """Return variances in standardised units, of standard deviations of values."""
@@ -65,13 +64,12 @@ class Standardised:
 
     def apply(self, y: Array) -> Array:
         """Return the values in standardised units, at most 1e140 of them."""
-        with np.errstate(over="ignore"):  # the halves keep differences of the largest floats finite
-            return np.clip((0.5 * y - 0.5 * self.mean) / (0.5 * self.std), -HIGHEST, HIGHEST)
+        with np.errstate(over="ignore"):  # the transform may have been made from much smaller values
+            return np.clip((y - self.mean) / self.std, -HIGHEST, HIGHEST)
 
     def invert(self, z: Array) -> Array:
-        """Return the values, at most the largest float."""
-        with np.errstate(over="ignore"):
-            return np.clip(z * self.std + self.mean, -LARGEST, LARGEST)
+        """Return the values."""
+        return np.asarray(z * self.std + self.mean)
 
 
 @dataclass(frozen=True)
@@ -85,10 +83,9 @@ class Clipped:
         """Return the floor at median - sds robust standard deviations of y (n,); no floor if half of y is equal."""
         if len(y) == 0:
             return cls(-math.inf)
-        half = 0.5 * y  # differences of the largest floats are finite
-        centre = float(np.median(half))
-        sd = ROBUST_SD * float(np.median(np.abs(half - centre)))
-        return cls(2.0 * max(centre - sds * sd, -0.5 * LARGEST) if sd > 0.0 else -math.inf)
+        centre = float(np.median(y))
+        sd = ROBUST_SD * float(np.median(np.abs(y - centre)))
+        return cls(centre - sds * sd if sd > 0.0 else -math.inf)
 
     def apply(self, y: Array) -> Array:
         """Return the values, those below the floor raised to it."""
@@ -197,7 +194,6 @@ class SignedLog:
     def of(cls, y: Array) -> SignedLog:
         """Return the transform that suits y (n,): its scale is the median size of y."""
         sizes = np.abs(y)
-        sizes = np.minimum(sizes, 0.5 * LARGEST)  # the median of two is their mean
         scale = float(np.median(sizes)) or float(sizes.max(initial=0.0)) or 1.0
         raw = cls(max(scale, SMALLEST), Standardised(0.0, 1.0))
         return cls(raw.scale, Standardised.of(raw.apply(y)))

@@ -92,7 +92,7 @@ def test_show_replays_and_fails_where_a_proposal_differs(run, tmp_path):
     with contextlib.closing(Journal(tmp_path / "other.db", study.description)) as journal:
         journal.append(events)
     code, out, err = run("show", "other.db", "--replay")
-    assert (code, out) == (1, "trial 3: proposed again, its x differs\n")
+    assert (code, out) == (1, "trial 3: proposed again, its point is 0.33 of an axis away\n")
     assert err.startswith("Error: 1 of 12 proposals differ")
 
 

@@ -17,8 +17,8 @@ continued    a second command with more trials, enqueued trials, notes
 killed       every process killed, twice; three trials pending, and the acknowledgement file beside the journal
 stopped      interrupted while two trials were running
 
-`expected.json` is what release 0.2 itself read from them. On another processor, or with another numpy or scipy,
-proposals may differ by rounding, and no more than that is allowed.
+`expected.json` is what release 0.2 itself read from them. On another processor, or with another numpy or scipy, the
+same fits and choices are required, and points so near that a climb on a flat acquisition explains them.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ FEATURES = {  # kinds of events, states and origins, each of which is in some jo
 }  # fmt: skip
 
 
+FLAT = 0.005  # of an axis: 0.0015 was seen on an AMD EPYC, whose kernels round otherwise than the recorder's
 QUICK = ("killed", "metrics")  # which are continued in the fast tests; the others take a minute or two in all
 
 
@@ -144,11 +145,16 @@ def is_as_recorded():
     )
 
 
+def is_near(again):
+    """True if the fit is the same, and the maximiser has stopped a little before or behind."""
+    return again.distance <= FLAT and set(again.tags) <= {"mean", "std"}
+
+
 def require_replay(study):
     """Recompute every proposal and verdict, compare them with the journal, and return how many there are."""
     proposals, verdicts = list(replay(study)), list(replay_verdicts(study))
     is_exact = is_as_recorded()
-    assert [again for again in proposals if again.differs and (is_exact or not again.is_rounding)] == []
+    assert [again for again in proposals if again.differs and (is_exact or not is_near(again))] == []
     assert [again for again in verdicts if again.verdict != again.recorded] == []
     return [len(proposals), len(verdicts)]
 

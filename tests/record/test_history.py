@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from raybo.common.errors import TrialError
 from raybo.record.events import KINDS, Asked, Failed, Kind, Planned, Retried, Stopped, Told
-from raybo.record.goals import Goals
+from raybo.record.goals import REACH, Goals
 from raybo.record.history import History
 from raybo.record.ledger import Ledger
 from raybo.record.states import State
+from raybo.searcher import Searcher
 from raybo.space import Float, Space
 
 SPACE = Space({"a": Float(0, 1), "b": Float(0, 2)})
@@ -156,3 +157,13 @@ def test_trials_follow_their_events():
     assert first.details == {"host": "h"}
     assert first.config == {"a": 0.25, "b": 1.0}
     assert (second.state, second.value, second.reason, second.attempt) == (State.LOST, None, "gone", 3)
+
+
+def test_models_see_huge_values_within_reach():
+    searcher = Searcher({"x": Float(0, 1)}, "random", "min", seed=0, constraints={"memory": "<= 0"}, metric="loss")
+    trial = searcher.ask()
+    searcher.report(trial, {"loss": 1.7e308, "memory": 1.0}, 1)
+    trial = searcher.tell(trial, {"loss": -1.7e308, "memory": 1.6e308})
+    history = searcher.history
+    assert (history.y.tolist(), history.Y.tolist(), history.margins.tolist()) == ([REACH], [[REACH]], [[-REACH]])
+    assert (trial.value, trial.values["memory"], trial.reports) == (-1.7e308, 1.6e308, [(1, 1.7e308)])

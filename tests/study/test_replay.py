@@ -61,9 +61,11 @@ def test_a_proposal_that_was_tampered_with_is_found():
     for position, key, value in ((asked[5], "x", [0.5, 0.1, 0.25]), (asked[9], "tags", {"t": 1})):
         event = study.events[position]
         study.events[position] = replace(event, **{key: value})
-    differing = {trial.trial: trial.differs for trial in replay(study) if trial.differs}
-    assert differing[5] == ("x",)
-    assert "tags" in differing[9]
+    differing = {trial.trial: trial for trial in replay(study) if trial.differs}
+    assert differing[5].differs == ("x",)
+    assert (differing[5].distance > 1e-3, differing[5].tags) == (True, ())
+    assert "tags" in differing[9].differs
+    assert "t" in differing[9].tags
     assert not any(trial.is_rounding for trial in replay(study))
 
 

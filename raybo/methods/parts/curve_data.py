@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from raybo.record.goals import within_reach
 from raybo.record.trial import Record
 from raybo.space import Array
 
@@ -67,7 +68,7 @@ def _by_progress(lasts: Sequence[tuple[float, float]]) -> list[int]:
 
 def _last(record: Record, steps: int | None) -> tuple[float, float]:
     """Return the place of a trial's last step, and the value there."""
-    return (_place(record.step, steps), record.reports[-1][1]) if record.y is None else (1.0, record.y)
+    return (_place(record.step, steps), within_reach(record.reports[-1][1])) if record.y is None else (1.0, record.y)
 
 
 def _before_last(record: Record, steps: int | None) -> list[tuple[float, float]]:
@@ -75,7 +76,7 @@ def _before_last(record: Record, steps: int | None) -> list[tuple[float, float]]
     due, points = 2, []
     for step, y in record.reports:
         if due <= step < record.step:
-            points.append((_place(step, steps), y))
+            points.append((_place(step, steps), within_reach(y)))
             while due <= step:
                 due *= 2
     return points

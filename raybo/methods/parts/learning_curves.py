@@ -21,6 +21,7 @@ from raybo.common.errors import NumericalError
 from raybo.methods.parts.curve_data import Row, at_step, chosen_trials, rows_of_curves
 from raybo.methods.parts.fitted_model import FittedSurrogate, Transform
 from raybo.methods.parts.refit_schedule import is_kept, last_estimate, starts_of_fit
+from raybo.record.goals import within_reach
 from raybo.record.history import History
 from raybo.record.states import State
 from raybo.space import Array
@@ -113,7 +114,7 @@ def fit_curves(
         NumericalError: no hyperparameters explain the observations.
     """
     records = [history.records[number] for number in reported(history)]
-    last = np.array([r.y if r.y is not None else r.reports[-1][1] for r in records], dtype=np.float64)
+    last = within_reach(np.array([r.y if r.y is not None else r.reports[-1][1] for r in records], dtype=np.float64))
     outputs, worst = transform(last), float(last.min())
     rows = rows_of_curves(records, history.steps, _at_most(history))
     observations = _observations(history, rows, outputs, worst)

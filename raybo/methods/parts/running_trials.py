@@ -23,6 +23,7 @@ import numpy as np
 from scipy import linalg
 from scipy.optimize import isotonic_regression
 
+from raybo.record.goals import within_reach
 from raybo.record.history import History
 from raybo.record.states import State
 from raybo.record.trial import Record
@@ -54,8 +55,7 @@ class Regression:
         """Fitted to points (n,), n >= 2."""
         n = len(x)
         left_out = np.unique(np.linspace(0, n - 1, min(n, MISSES)).astype(int))
-        with np.errstate(over="ignore"):
-            errors = [y[i] - np.interp(x[i], *_isotonic(np.delete(x, i), np.delete(y, i))) for i in left_out]
+        errors = [y[i] - np.interp(x[i], *_isotonic(np.delete(x, i), np.delete(y, i))) for i in left_out]
         return cls(*_isotonic(x, y), float(linalg.norm(errors, check_finite=False) / math.sqrt(len(errors))))
 
     def at(self, x: float) -> float:
@@ -86,7 +86,7 @@ def predicted(history: History) -> History:
             if before is not None and before[0] is record and before[1] is by:
                 made = before[2]
             else:
-                y, is_open = by.at(reported), not record.has_ended
+                y, is_open = by.at(within_reach(reported)), not record.has_ended
                 made = replace(record, state=State.FINISHED, y=y, error=by.miss, is_open=is_open)
             now[number] = record, by, made
             seen.records[number] = made
@@ -99,7 +99,7 @@ def regression(finished: Iterable[Record], step: int) -> Regression | None:
     """From what finished trials had come to by a step to their values; None where too few tell, or too wildly."""
     return _fitted(
         tuple(
-            (record.reports[place - 1][1], cast(float, record.y))
+            (within_reach(record.reports[place - 1][1]), cast(float, record.y))
             for record in finished
             if (place := bisect_right(record.reports, step, key=_step)) > 0
         )

@@ -46,8 +46,6 @@ def scaled(value: float, low: float, high: float) -> float:
     """Scale a value by the initial design's range, clipped to [0, 1]; 0 or 1 if that range has no width."""
     if not high > low:
         return 1.0 if value > high else 0.5 if value == high else 0.0
-    if not math.isfinite(high - low):
-        value, low, high = 0.5 * value, 0.5 * low, 0.5 * high  # halves cannot overflow; of a denormal half is 0
     return min(1.0, max(0.0, (value - low) / (high - low)))
 
 
