@@ -69,7 +69,8 @@ def write_image(study: Study, path: Path) -> None:
             _best_so_far(study, figure.add_subplot())
         else:
             figure = Figure(figsize=(9.8, 5.8), layout="constrained")
-            upper, lower = figure.subfigures(2, 1)  # so that long names above leave no hole below
+            parts: Any = figure.subfigures(2, 1)  # so that long names above leave no hole below
+            upper, lower = parts
             first, second, third = upper.subplots(1, 3)
             _best_so_far(study, first)
             _importance(study, found, second)

@@ -24,7 +24,7 @@ LABEL = 130  # characters of all names above parallel axes together
 LINE = 15  # pixels of a line of such a name
 DESIGNS = ("random", "sobol")  # methods whose trials are spread over the space, whatever the results
 # measured by benchmarks/importance.py
-SEARCHED = ", too short where a search has left regions unexplored: of known indices they held 80 %"
+SEARCHED = ", too short where a search has left regions unexplored: of known indices they held four in five"
 NO_PARAMETER = "A line passes through none where the trial does not have the parameter."
 
 

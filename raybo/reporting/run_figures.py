@@ -9,11 +9,10 @@ import numpy as np
 from raybo.record.origin import Origin
 from raybo.record.states import FAILURES, State
 from raybo.record.trial import Trial
-from raybo.reporting.formatting import shown
+from raybo.reporting.formatting import config_line, shown
 from raybo.reporting.frame import Frame
 from raybo.reporting.report_figure import ReportFigure
 from raybo.reporting.subsample import MOST, subsample, subsample_note
-from raybo.reporting.tables import config_line
 from raybo.reporting.theme import (
     BLUE,
     GREY,
