@@ -30,15 +30,15 @@ def prior_profiles(study: Study) -> ReportFigure | None:
     known = sorted({axis for prior in study.history.priors for axis in prior.axes})
     cube = study.space.cube.uniform(np.random.default_rng(0), OVER)
     profiles: list[tuple[int, Array, Array]] = []
-    for axis in (each for each in axes_of(study) if each.index in known):
+    for axis in (one for one in axes_of(study) if one.index in known):
         u, places = axis.grid(PLACES)
         X = np.repeat(cube[None, :, :], len(u), axis=0)
         X[:, :, axis.index] = u[:, None]
         flat = X.reshape(-1, study.space.d)
         # a study that does not know the parameter expects the same of every value
-        scores = [model.mean(flat).reshape(len(u), OVER).mean(axis=1) for model in models if axis.index in model.axes]
-        profiles.append((axis.index, places, np.mean(scores, axis=0)))
-    profiles.sort(key=lambda each: -float(np.ptp(each[2])))
+        each = [model.mean(flat).reshape(len(u), OVER).mean(axis=1) for model in models if axis.index in model.axes]
+        profiles.append((axis.index, places, np.mean(each, axis=0)))
+    profiles.sort(key=lambda profile: -float(np.ptp(profile[2])))
     shown = profiles[:PROFILES]
     columns = min(4, len(shown))
     rows = math.ceil(len(shown) / columns)
