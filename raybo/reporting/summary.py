@@ -71,6 +71,7 @@ def facts(study: Study) -> str:
     wanted = f"{d.metric}, {better}" if study.goals.is_plain else str(study.goals)
     what = f"{wanted}; method {d.method}, {counted(study.space.d, 'parameter')}"
     what += f"; ended: {study.ended}" if study.ended else ""
+    what += f"; {study.other_code}" if study.other_code else ""
     return f"<h1>{html.escape(d.objective)}</h1><p class=what>{html.escape(what)}</p><div class=facts>{cards}</div>"
 
 
