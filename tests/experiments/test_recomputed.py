@@ -260,6 +260,31 @@ def test_the_length_scale_verdict_follows_from_estimates():
     assert row[1:] == [*expected, f"{middle:.3g} [{low:.3g}, {high:.3g}]", *told(*signed_rank(searched - uniform))]
 
 
+def test_further_claims_follow_from_other_folders_runs():
+    rows, differences, ps = printed("further-claims"), [], []
+    for claim, folder, problem, *_ in rows:
+        if match := re.match(r"(.+) takes fewer times as long as the random grid", claim):
+            places = problem.split(", ")
+            ends = [sides(folder, place, match[1], "random grid", "processor_seconds")[:2] for place in places]
+            few, many = (np.log(theirs / grid) for theirs, grid in ends)
+            d = few - many
+            (p, side), (_, side_alone) = signed_rank(d - math.log(SLOWER)), signed_rank(d)
+            assert side == side_alone == 1
+        else:
+            if match := re.match(r"the random grid's regret on Branin is below (.+)'s", claim):
+                better, worse = "random grid", match[1]
+            else:
+                better, worse = re.search(r"more than (.+)'s", claim)[1], re.match(r"(.+) (?:explores|is) ", claim)[1]
+            x, y, _ = sides(folder, problem, better, worse, "cumulative_regret")
+            d = y - x
+            p, side = signed_rank(d)
+        differences.append((d, side))
+        ps.append(p)
+    for row, (d, side), p in zip(rows, differences, corrected(ps), strict=True):
+        middle, low, high = pairwise_means(d)
+        assert row[3:] == [str(len(d)), f"{middle:.3g} [{low:.3g}, {high:.3g}]", *told(p, side)]
+
+
 def test_the_page_of_all_claims_holds_every_verdict():
     sections = (RESULTS / "claims.md").read_text(encoding="utf-8").split("\n## [")[1:]
     found = {re.search(r"\]\(([\w-]+)/README.md\)", section)[1]: section for section in sections}
