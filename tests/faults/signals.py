@@ -213,7 +213,7 @@ def _settle(session: Session, struck: Struck, before: list[Event], study: int | 
         return sum(event.kind in (Kind.TOLD, Kind.REPORTED) for event in news) >= PROGRESS
 
     def is_met() -> bool:
-        if cell.promise is Promise.ANOTHER and cell.process is not Process.AGENT:
+        if cell.promise is Promise.ANOTHER:
             return any("starting another one" in line for line in session.said())
         if cell.promise is Promise.RESTARTS:
             return session.study() not in (None, study)
