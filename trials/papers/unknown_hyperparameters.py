@@ -333,4 +333,15 @@ EXPERIMENTS = [
         curve="best_value",
         hours=0.3,
     ),
+    Experiment(
+        name="wang-defreitas-trap-again",
+        title="The trap again, with fresh seeds",
+        problems=[TRAP],
+        entries=[ALGORITHM_1, *TRAP_ENTRIES[3:]],
+        repeats=40,
+        claims=TRAP_CLAIMS,
+        curve="best_value",
+        first_seed=60,
+        hours=0.06,
+    ),
 ]
