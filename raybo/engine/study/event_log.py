@@ -48,6 +48,7 @@ from raybo.study.confirmation import again_count
 E = TypeVar("E", bound=Event)
 
 NOTES = 1_000  # so many notes are kept, the newest
+PRIORS = 8  # so many earlier studies are named at the beginning
 
 
 class EventLog:
@@ -111,8 +112,11 @@ class EventLog:
             if event.state in COUNTED and event.number <= plan.after:
                 self._ended_before += 1
         if not self.searcher.trials:
-            for prior in self.searcher.history.priors:
+            priors = self.searcher.history.priors
+            for prior in priors[:PRIORS]:
                 self.note(f"prior: {prior.in_words(self.searcher.space.names)}")
+            if len(priors) > PRIORS:
+                self.note(f"and {len(priors) - PRIORS} more, see `raybo show --priors`")
         place = None if plan.artifacts is None else without_password(plan.artifacts)
         events = self.journal.events
         place = None if place in artifacts_of(events)[:1] else place
