@@ -103,15 +103,16 @@ class _Runs:
     def finish(self, study: Study) -> None:
         """Write what concerns the whole study, and note what has been sent."""
         ended = sum(event.is_end for event in study.events)
-        now = [ended, int(bool(study.ended))]
-        if self.sent.get(-1) != now:
+        sent, now = self.sent.get(-1), [ended, int(bool(study.ended))]
+        if sent != now:
             run = self._study_run(study)
-            if study.incumbent is not None:
-                run.log(
-                    {f"best {self.names[study.description.metric]}": study.incumbent.value}, step=ended, commit=True
-                )
-            elif study.goals.k > 1:
-                run.log({"hypervolume": study.hypervolume(), "on the front": len(study.front)}, step=ended, commit=True)
+            numbers: dict[str, Any] = {}
+            if study.goals.k > 1:
+                numbers = {"hypervolume": study.hypervolume(), "on the front": len(study.front)}
+            elif study.incumbent is not None:
+                numbers = {f"best {self.names[study.description.metric]}": study.incumbent.value}
+            if numbers and (sent is None or ended > sent[0]):
+                run.log(numbers, step=ended, commit=True)
             run.summary.update(plain({key: value for key, value in summary_of(study).items() if value}))
             self.sent[-1] = now
             if study.ended:

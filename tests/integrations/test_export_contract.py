@@ -298,6 +298,8 @@ def read_wandb(where, study):
                 for item in record.summary.update:
                     run["summary"][item.key or item.nested_key[0]] = json.loads(item.value_json)
     begun = {run["group"]: run["started"] for run in runs.values() if run["name"] == study.path.stem}
+    if not begun:
+        return {}
     group = min(begun, key=lambda each: begun[each] != study.events[0].at)
     exported = {}
     metric = "".join(c if c.isalnum() or c in "-@# :/_" else "_" for c in study.description.metric)
