@@ -497,6 +497,8 @@ def test_following_a_study_equals_exporting_it_at_once(form, name, destination, 
     whole = place(form, at_once, request.getfixturevalue("store") if form == "mlflow" else None)
     exporter(form, whole)(study)
     direct = read(form, whole, study)
+    if form == "wandb":
+        place(form, tmp_path, None)
     if form == "optuna":  # in which the exported end of a failed trial is for good
         for event in study.events:
             if event.kind is Kind.RETRIED and "had failed" in event.data["reason"]:
