@@ -178,8 +178,8 @@ def plot(journal: Path, output: Path | None) -> None:
     required=True,
     metavar="FORMAT",
     shell_complete=complete_formats,
-    help="csv (a row per trial), reports (a CSV with a row per reported step), json, optuna (a journal file for optuna-dashboard), tensorboard "
-    "(a directory) or mlflow (a tracking URI).",
+    help="csv (a row per trial), reports (a CSV with a row per reported step), json, optuna (a journal file for "
+    "optuna-dashboard), tensorboard (a directory) or mlflow (a tracking URI).",
 )
 @click.option(
     "-o",

@@ -155,8 +155,10 @@ class FittedSurrogate(Generic[S_co]):
     def _expected(self, x: Array) -> list[float]:  # (d,)
         """Return the maximised value that all members together expect, with its 90 % interval and the best known one.
 
-        Its 5 %, 50 % and 95 % points and the incumbent, with six digits; empty if one of them has no finite value.
+        Its 5 %, 50 % and 95 % points and the incumbent, with six digits; empty if one of them is not finite.
         """
+        if len(self.known) == 0 or not math.isfinite(self.incumbent):  # no trial has finished
+            return []
         moments = [gp.posterior(x[None, :]) for gp in self.members]
         means, variances = np.array([m[0][0] for m in moments]), np.array([m[1][0] for m in moments])
         mean = float(np.average(means, weights=self.weights))
