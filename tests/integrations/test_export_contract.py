@@ -310,7 +310,12 @@ def read_wandb(where, study):
         curve = [(step, row[metric]) for step, row in sorted(run["history"].items()) if metric in row]
         facts = {"reason": summary.get("reason", ""), "seconds": summary.get("seconds")}
         facts |= {"context": summary.get("context"), "violations": summary.get("violations", {})}
-        ended = Counter(v for v in summary.values() if isinstance(v, (int, float)) and not isinstance(v, bool))
+        own = ("_", "trial", "suggest_seconds")
+        ended = Counter(
+            v
+            for name, v in summary.items()
+            if isinstance(v, (int, float)) and not isinstance(v, bool) and not name.startswith(own)
+        )
         values = [summary[metric]] if summary["state"] == "finished" else []
         params = {name: comparable(value) for name, value in run["config"].items()}
         exported[number] = Exported(summary["state"], params, values, curve, ended, facts)
