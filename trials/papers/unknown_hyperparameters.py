@@ -15,7 +15,8 @@ and uhe-h1-forms vary both, and the form and domain of h1. uhe-smooth separates 
 points. For the second paper: three uniform initial points, the kernel that generates its example, length-scales in
 [0.005, 1], and standardised values with a noise variance of 1e-4.
 
-Of neither paper: uhe-variants, by which the form of raybo's own `uhe-checked` was chosen.
+Of neither paper: uhe-variants, by which the form of raybo's own `uhe-checked` was chosen, and uhe-deceptive, by which
+it was tested again.
 """
 
 from __future__ import annotations
@@ -128,8 +129,10 @@ READINGS = {  # of the prior "Gamma(10^-3, 10)", as shape and rate
     "shape and scale": (1e-3, 0.1),
     "expectation and variance": (1e-7, 1e-4),
 }
-UHE_READ = {name: replace(UHE, name=f"UHE-BO, {name}", options={"prior": prior}) for name, prior in READINGS.items()}
-MAP_READ = {name: replace(MAP, name=f"MAP, {name}", options={"prior": prior}) for name, prior in READINGS.items()}
+UHE_READ = {
+    name: replace(UHE, name=f"UHE-BO, {name}", options={"gamma_prior": prior}) for name, prior in READINGS.items()
+}
+MAP_READ = {name: replace(MAP, name=f"MAP, {name}", options={"gamma_prior": prior}) for name, prior in READINGS.items()}
 UHE_ROOT = Entry("UHE-BO, kappa 1.4", "uhe", {"kappa": 1.4})  # sqrt(1.96), where beta is meant
 MAP_ROOT = Entry("MAP, kappa 1.4", "map", {"kappa": 1.4})
 H1_INSIDE = synthetic("h1 as printed", "h1", 2, 2.0, 1.5, inside=True)
@@ -200,6 +203,7 @@ VARIANT_PROBLEMS = [
     replace(synthetic("Rosenbrock-2", "rosenbrock", 2, 0.0, 1.0), settings={"d": 2}),
 ]
 VARIANT_SEEDS = 800
+DECEPTIVE_SEEDS = 2400
 
 EXPERIMENTS = [
     Experiment(
@@ -309,6 +313,17 @@ EXPERIMENTS = [
         hours=0.5,
     ),
     Experiment(
+        name="uhe-deceptive",
+        title="uhe-checked against map on Deceptive, with fresh seeds",
+        problems=[DECEPTIVE],
+        entries=[MAP, CHECKED],
+        repeats=160,
+        claims=[below(CHECKED, MAP, [], "its plan")],
+        curve="simple_regret",
+        first_seed=DECEPTIVE_SEEDS,
+        hours=0.1,
+    ),
+    Experiment(
         name="wang-defreitas-trap",
         title="A trap for a search that is too sure (figure 1 of Wang and de Freitas)",
         problems=[TRAP],
@@ -317,5 +332,16 @@ EXPERIMENTS = [
         claims=TRAP_CLAIMS,
         curve="best_value",
         hours=0.3,
+    ),
+    Experiment(
+        name="wang-defreitas-trap-again",
+        title="The trap again, with fresh seeds",
+        problems=[TRAP],
+        entries=[ALGORITHM_1, *TRAP_ENTRIES[3:]],
+        repeats=40,
+        claims=TRAP_CLAIMS,
+        curve="best_value",
+        first_seed=60,
+        hours=0.06,
     ),
 ]
