@@ -178,8 +178,8 @@ def plot(journal: Path, output: Path | None) -> None:
     required=True,
     metavar="FORMAT",
     shell_complete=complete_formats,
-    help="csv, reports (a CSV of every reported step), json, optuna (a journal file for optuna-dashboard), tensorboard "
-    "(a directory) or mlflow (a tracking URI).",
+    help="csv (a row per trial), reports (a CSV with a row per reported step), json, optuna (a journal file for "
+    "optuna-dashboard), tensorboard (a directory) or mlflow (a tracking URI).",
 )
 @click.option(
     "-o",
@@ -216,7 +216,9 @@ def export(journal: Path, to: str, output: str, raw: bool, follow: bool) -> None
         except Exception as error:  # whatever another program's package raises
             raise RayboError(f"{output}: cannot be written as {to}: {in_words(error)}") from error
     where = "standard output" if output == STANDARD_OUTPUT else output
-    say(f"Wrote {counted(len(study.trials), 'trial')} to {where}", err=is_stream(output))
+    steps = sum(len(trial.reports) for trial in study.trials)
+    written = counted(steps, "step") if to == "reports" else counted(len(study.trials), "trial")
+    say(f"Wrote {written} to {where}", err=is_stream(output))
 
 
 @click.command()

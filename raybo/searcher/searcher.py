@@ -501,7 +501,8 @@ class Searcher:
 
     def explain(self, trial: Trial | int) -> str:
         """In a few words, why this trial was proposed; TrialError if there is no such trial."""
-        return explain(self.method, trial if isinstance(trial, Trial) else self.trials[self.history.require(trial)])
+        found = trial if isinstance(trial, Trial) else self.trials[self.history.require(trial)]
+        return explain(self.method, found, self.goals)
 
     def __repr__(self) -> str:
         """One line: method, space, how many trials there are, and the best of them."""

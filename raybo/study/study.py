@@ -217,7 +217,8 @@ class Study:
 
     def explain(self, trial: Trial | int) -> str:
         """In a few words, why this trial was proposed; TrialError if there is no such trial."""
-        return explain(self.method, trial if isinstance(trial, Trial) else self.trials[self.history.require(trial)])
+        found = trial if isinstance(trial, Trial) else self.trials[self.history.require(trial)]
+        return explain(self.method, found, self.goals)
 
     @cached_property
     def method(self) -> methods.Method:

@@ -53,7 +53,7 @@ def test_trial_view_shows_everything_known_of_a_trial():
     assert repr(study.best.value) in best
     assert "f1" in best
     late = text_of(trial_view(study, max(t.number for t in study.trials if "theta" in t.tags)))
-    assert "upper confidence bound: expects" in late
+    assert re.search(r"upper confidence bound \(kappa .*\): accuracy \S+ expected \(\S+ to \S+\), best so far", late)
     assert "kappa" in late
 
 
