@@ -8,10 +8,10 @@ warped    Matern-5/2 of axes that may be bent, as for rates that should have bee
 summed    a sum of functions of one axis each, a linear and a quadratic trend, and the rest, around a constant mean
 noisy     Matern-5/2 with length-scales around half the side, and values that may be noise by a tenth of their variance
 
-Each has its most likely hyperparameters. A model's weight is min(1, exp((L - L_top) / 4)), L the log posterior there and
-L_top that of the plain or of the noisy one, whichever is higher: one that explains the results badly has no say, and
-none has more than these two, as the likeliest of a few is too often so by chance. The noisy one does not believe the
-best value: its improvement is over its highest mean at a finished trial.
+Each has its most likely hyperparameters. A model's weight is min(1, exp((L - L_top) / 4)), L the log posterior there
+and L_top that of the plain or of the noisy one, whichever is higher: one that explains the results badly has no say,
+and none has more than these two, as the likeliest of a few is too often so by chance. The noisy one does not believe
+the best value: its improvement is over its highest mean at a finished trial.
 """
 
 from __future__ import annotations
