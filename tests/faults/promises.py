@@ -145,13 +145,11 @@ class Strike:
     which: float
 
 
-def strikes(seed: int, first: int = 0) -> Iterator[Strike]:
+def strikes(seed: int) -> Iterator[Strike]:
     """Yield the strikes of a seed, without end: every cell once, in a random order, then every cell again."""
     number = 0
     while True:
         rng = random.Random(f"signals-{seed}-{number // len(CELLS)}")
         for cell in rng.sample(CELLS, len(CELLS)):
-            strike = Strike(number, cell, rng.random(), rng.random())
-            if number >= first:
-                yield strike
+            yield Strike(number, cell, rng.random(), rng.random())
             number += 1
