@@ -109,7 +109,7 @@ def test_weights_are_those_of_the_rule(function):
 
 
 def test_the_noisy_model_rules_rough_values_and_doubts_the_best():
-    rough, X, y = committee(lambda X: -np.square(X).sum(axis=1), n=40, noise=0.5)
+    rough, X, _ = committee(lambda X: -np.square(X).sum(axis=1), n=40, noise=0.5)
     assert weights(rough)["noisy"] == 1.0 > weights(rough)["plain"]
     assert rough.incumbents[-1] == pytest.approx(rough.members[-1].mean(X).max())
     assert rough.incumbents[-1] < rough.incumbent - 0.5
