@@ -14,10 +14,16 @@ class Plain(Auto):
 class WithoutWarped(Auto):
     """No axis is bent."""
 
-    members = ("plain", "summed")
+    members = ("plain", "summed", "noisy")
 
 
 class WithoutSummed(Auto):
     """No sums over axes and no trend."""
 
-    members = ("plain", "warped")
+    members = ("plain", "warped", "noisy")
+
+
+class WithoutNoisy(Auto):
+    """Values are believed: the models of raybo 0.2."""
+
+    members = ("plain", "warped", "summed")
