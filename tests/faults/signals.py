@@ -190,7 +190,7 @@ def _check(session: Session, struck: Struck, before: list[Event], study: int | N
         wrong.append(f"other trials than the worker's ran again: {dict(reasons)}")
     if promise is Promise.RESTARTS and session.is_running() and session.study() == study:
         wrong.append("the study's process is the same as before")
-    if promise in (Promise.RESTARTS, Promise.ANOTHER, Promise.LINE):
+    if promise in (Promise.RESTARTS, Promise.ANOTHER, Promise.LINE, Promise.EITHER):
         twice = Counter(event.trial for event in new if event.kind is Kind.RETRIED)
         if set(reasons) - {INTERRUPTED} or max(twice.values(), default=0) > 1:
             wrong.append(f"one loss was told as several: {dict(reasons)}, {dict(twice)}")
