@@ -34,7 +34,7 @@ LAST_TRIALS = 3  # of a command whose end is struck
 END_SECONDS = {Process.STUDY: 0.2, Process.COMMAND: 2.0, Process.VIEWER: 2.0}  # from the last trial to its end
 RAY_ENDS_SECONDS = 0.8  # the same for processes of Ray's
 PROGRESS = 3  # events that show that a study goes on
-STATUS: dict[Promise, tuple[int, ...]] = {Promise.STOPS: (130,), Promise.NOTHING: (0,)}
+STATUS: dict[Promise, tuple[int, ...]] = {Promise.STOPS: (130, -signal.SIGINT)}  # Python may end by the signal itself
 INTERRUPTED = "the study was interrupted"
 
 
