@@ -14,16 +14,10 @@ class Plain(Auto):
 class WithoutWarped(Auto):
     """No axis is bent."""
 
-    members = ("plain", "summed", "noisy")
+    members = ("plain", "summed")
 
 
 class WithoutSummed(Auto):
     """No sums over axes and no trend."""
 
-    members = ("plain", "warped", "noisy")
-
-
-class WithoutNoisy(Auto):
-    """Values are believed: the models of raybo 0.2."""
-
-    members = ("plain", "warped", "summed")
+    members = ("plain", "warped")

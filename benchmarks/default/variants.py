@@ -14,7 +14,6 @@ ABLATIONS = {  # `auto` with fewer models
     "auto-plain": "benchmarks.default.ablations.Plain",
     "auto-without-warped": "benchmarks.default.ablations.WithoutWarped",
     "auto-without-summed": "benchmarks.default.ablations.WithoutSummed",
-    "auto-without-noisy": "benchmarks.default.ablations.WithoutNoisy",  # raybo 0.2's
 }
 FIRST = "auto-0.1"  # the rules of generation 1, which every change must beat
 

@@ -34,18 +34,6 @@ def noisy_model() -> Model:
     return replace(standard_model(), noise_variance=noise)
 
 
-def rough_model(categorical: Sequence[bool]) -> Model:
-    """Return the standard model for rough values, as of cross-validated trees: longer length-scales, and much noise.
-
-    The standard one takes roughness for short length-scales, and keeps to the place where the best value was seen.
-    """
-    return replace(
-        structured_model(categorical),
-        lengthscale=Hyperparameter(LogNormal(-0.5, 0.7), low=5e-3, high=20.0, start=0.5),
-        noise_variance=Hyperparameter(LogNormal(-2.5, 1.0), low=1e-6, high=1.0, start=5e-2),
-    )
-
-
 def success_model() -> Model:
     """Return the model of labels, +1 for success and -1 for failure: broad regions, and accidents.
 

@@ -10,7 +10,7 @@ What it does, and why:
   alone: added to a bound it would hold every other proposal near the guess long after the results know better.
 - Values are clipped four robust standard deviations below their median and then made as normal as a power can make
   them, so that a steep wall or a penalty does not set the scale on which the good values are told apart.
-- Four Gaussian processes that assume different things, and a say for each by how well it explains the results: see
+- Three Gaussian processes that assume different things, and a say for each by how well it explains the results: see
   `committee`. Their length-scales are expected at a third of the cube's side in every dimension: priors that grow with
   the dimension take most functions for smoother than they are. Those of choices, of which any two are 1 apart, are
   expected at 3, so that what one choice is worth is learnt from configurations that differ in others.
@@ -28,8 +28,7 @@ What it does, and why:
   Several metrics: expected hypervolume improvement, which bounds of scalarisations did not beat (`multi_objective`).
 - If trials that report are ended early, another model: see `curves`.
 - From 150 results on one model, and beyond 400 trials that of the observations that matter to a proposal, see
-  `local_models`. Studies that raybo 0.1 began continue by its rule, see `auto_0_1`, and those of 0.2 without the model
-  that expects noise.
+  `local_models`. Studies that raybo 0.1 began continue by its rule, see `auto_0_1`.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ import numpy as np
 from raybo.acquisition import Acquisition
 from raybo.common.options import option
 from raybo.methods.default.auto_0_1 import FAR_OPTIMISM, OPTIMISM, SETTLED, mixture, propose_as_0_1
-from raybo.methods.default.committee import MEMBERS, WITHOUT_NOISE, convene
+from raybo.methods.default.committee import MEMBERS, convene
 from raybo.methods.default.curves import explain_curves, propose_for_last_step
 from raybo.methods.method import Method
 from raybo.methods.parts.fitted_model import FittedGP, FittedModel, Transform, prediction_in_words
@@ -67,8 +66,7 @@ FIRST_POINTS = 10  # points before there is a model, if there are branches, seve
 AT_HOME = 0.5  # share of the proposals beyond a few hundred trials that are made near the best points
 REDRAWN = 64  # times at most that a first point is drawn again because it is known
 MIDDLE = 0.4, 0.6  # of each axis; not quite the same point in every study
-SINCE_NOISY = 3  # the generation from which one of the models expects noise
-MANY = 150  # results, from which on four models cost more than they are worth
+MANY = 150  # results, from which on three models cost more than they are worth
 NAMES = {
     "ucb": "upper confidence bound",
     "log-ei": "expected improvement",
@@ -80,7 +78,7 @@ NAMES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Auto(Method):
-    """Expected improvement or an upper confidence bound, chosen at random, in the mean over four Gaussian processes.
+    """Expected improvement or an upper confidence bound, chosen at random, in the mean over three Gaussian processes.
 
     raybo's own; docs/default.md shows what each part is worth.
     """
@@ -111,8 +109,7 @@ class Auto(Method):
             return propose_among_many(history, rng)
         if len(history.y) >= MANY:
             return mixture(history, rng, is_plain=history.cube.is_conditional)
-        is_older = history.generation < SINCE_NOISY
-        return propose_by_committee(history, rng, WITHOUT_NOISE if is_older else self.members)
+        return propose_by_committee(history, rng, self.members)
 
     def explain(self, tags: Tags) -> str:
         """Return the design, or what the plain model expects of the point in standard deviations of the values."""

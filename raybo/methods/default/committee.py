@@ -6,12 +6,10 @@ true than what the likeliest of them expects alone:
 plain     Matern-5/2
 warped    Matern-5/2 of axes that may be bent, as for rates that should have been logarithms, around a constant mean
 summed    a sum of functions of one axis each, a linear and a quadratic trend, and the rest, around a constant mean
-noisy     Matern-5/2 with length-scales around half the side, and values that may be noise by a tenth of their variance
 
-Each has its most likely hyperparameters. A model's weight is min(1, exp((L - L_top) / 4)), L the log posterior there
-and L_top that of the plain or of the noisy one, whichever is higher: one that explains the results badly has no say,
-and none has more than these two, as the likeliest of a few is too often so by chance. The noisy one does not believe
-the best value: its improvement is over its highest mean at a finished trial.
+Each has its most likely hyperparameters. A model's weight is min(1, exp((L - L_plain) / 4)), L the log posterior there:
+one that explains the results badly has no say, and none has more than the plain one, as the likeliest of a few is too
+often so by chance.
 """
 
 from __future__ import annotations
@@ -25,16 +23,13 @@ import numpy as np
 from raybo.methods.parts.fitted_model import FittedGP, FittedSurrogate
 from raybo.methods.parts.refit_schedule import AFRESH
 from raybo.space import Array
-from raybo.surrogate import GP, Likelihood, Model, Observations, Outputs, most_likely, rough_model, structured_model
+from raybo.surrogate import GP, Likelihood, Model, Observations, Outputs, most_likely, structured_model
 
-NOISY = "noisy"
 MEMBERS: Mapping[str, Callable[[Sequence[bool]], Model]] = {  # the model of each, by which axes are categorical
     "plain": structured_model,
     "warped": partial(structured_model, is_warped=True, mean="constant"),
     "summed": partial(structured_model, is_sum=True, has_trend=True, mean="constant"),
-    NOISY: rough_model,
 }
-WITHOUT_NOISE = tuple(name for name in MEMBERS if name != NOISY)  # those of raybo 0.2
 NATS = 4.0  # nats by which a model must explain the results worse than the plain one to have its weight divided by e
 NO_SAY = 0.03  # a weight below it is none
 IN_TURN = ((60, 4), (30, 2))  # from so many results on, each member's fit is kept for so many trials
@@ -68,7 +63,7 @@ def convene(
         best: (d,), the point with the best known value.
         added: (n,), variance by which each value is uncertain beside the noise, in the models' units: it was predicted
             for a trial that has not finished. None if all were seen.
-        members: the models' names, the plain one first, the noisy one last.
+        members: the models' names, the plain one first.
         is_kept: true if the last ones are kept, as nothing has been learnt since.
     Raises:
         NumericalError: no factorisation succeeds.
@@ -82,19 +77,16 @@ def convene(
         thetas[name] = theta.tolist()
         models.append(GP.of(observations, model, theta).believing(believed))
         logs.append(log)
-    top = max(logs[0], logs[-1]) if members[-1] == NOISY else logs[0]
-    weights = [math.exp(min(0.0, (log - top) / NATS)) for log in logs]
+    weights = [math.exp(min(0.0, (log - logs[0]) / NATS)) for log in logs]
     say = [i for i, weight in enumerate(weights) if weight >= NO_SAY]
-    highest = float(values.max())
     return FittedSurrogate(
         tuple(models[i] for i in say),
         outputs,
-        highest,
+        float(values.max()),
         best,
         X,
         {"models": thetas, "weights": [round(weight, 2) for weight in weights]},
         tuple(weights[i] for i in say),
-        tuple(float(models[i].mean(X).max()) if members[i] == NOISY else highest for i in say),
     )
 
 

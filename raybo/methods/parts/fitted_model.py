@@ -19,7 +19,7 @@ Pending trials are part of a fit: they are believed at their posterior mean.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
@@ -90,13 +90,12 @@ class FittedSurrogate(Generic[S_co]):
     Attributes:
         members: of several, one for each sample of the hyperparameters, or one for each set of assumptions.
         outputs: transforms maximised values into the members' units.
-        incumbent: the best finished value, in those units; what an improvement is over.
+        incumbent: the best finished value, in those units.
         best: (d,), the point with the best known value.
         known: (n, d), the points that the members are conditioned on.
         tags: where the next fit starts.
         weights: of members with different assumptions; the first of them predicts. None if all have the same
             assumptions and predict together.
-        incumbents: what an improvement is over for each member, if they differ.
     """
 
     members: tuple[S_co, ...]
@@ -106,7 +105,6 @@ class FittedSurrogate(Generic[S_co]):
     known: Array
     tags: Tags
     weights: tuple[float, ...] | None = None
-    incumbents: tuple[float, ...] | None = None
 
     @property
     def gp(self) -> S_co:
@@ -121,10 +119,10 @@ class FittedSurrogate(Generic[S_co]):
     def improvement(self, nu: float = 1.0) -> Acquisition:
         """Return the logarithm of the expected improvement, averaged over the members."""
 
-        over = self.incumbents or (self.incumbent,) * len(self.members)
-        return self._averaged(
-            [LogExpectedImprovement(gp, each, nu) for gp, each in zip(self.members, over, strict=True)], log=True
-        )
+        def of(gp: Surrogate) -> Acquisition:
+            return LogExpectedImprovement(gp, self.incumbent, nu)
+
+        return self.average(of, log=True)
 
     def bound(self, kappa: float) -> Acquisition:
         """Return the upper confidence bound of kappa standard deviations, averaged over the members."""
@@ -141,12 +139,9 @@ class FittedSurrogate(Generic[S_co]):
             acquisition: makes a member's.
             log: average the exponentials of acquisitions that are logarithms.
         """
-        return self._averaged([acquisition(gp) for gp in self.members], log=log)
-
-    def _averaged(self, acquisitions: Sequence[Acquisition], *, log: bool) -> Acquisition:
-        if len(acquisitions) == 1:
-            return acquisitions[0]
-        return (LogAverage if log else Average)(acquisitions, self.weights)
+        if len(self.members) == 1:
+            return acquisition(self.gp)
+        return (LogAverage if log else Average)([acquisition(gp) for gp in self.members], self.weights)
 
     def prediction(self, x: Array) -> Tags:  # (d,)
         """Return the posterior mean and standard deviation at a point, as tags."""
