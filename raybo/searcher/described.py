@@ -139,9 +139,13 @@ def goals_or_earlier(
         if metrics is None and earlier.goals.k == 1:
             metric = earlier.metric if metric is None else metric
             mode = earlier.mode if mode is None else mode
-    one = {"metric": metric, "mode": mode}
     try:
-        goals = Goals.of(metrics, constraints, **{name: given for name, given in one.items() if given is not None})
+        goals = Goals.of(
+            metrics,
+            constraints,
+            metric="value" if metric is None else metric,
+            mode="max" if mode is None else mode,
+        )
     except ValueError as error:
         raise MethodError(str(error)) from None
     if metrics is not None and (
