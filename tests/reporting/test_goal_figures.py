@@ -75,7 +75,7 @@ def test_one_trial_is_told_with_all_its_numbers(study):
     text = " ".join(text_of(trial_view(study, first.number)).split())
     assert f"accuracy {first.values['accuracy']!r}, seconds {first.values['seconds']!r}" in text
     assert "on the front" in text
-    assert "what else it returned" not in text
+    assert "other metrics" not in text
     broken = next(trial for trial in study.trials if trial.violations)
     assert study.broken(broken) in " ".join(text_of(trial_view(study, broken.number)).split())
     assert "job: infeasible, accuracy" in text_of(trial_view(study, broken.number))
