@@ -26,7 +26,7 @@ Holtzman, Zettlemoyer (2023), "QLoRA", arXiv:2305.14314.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
@@ -266,3 +266,9 @@ def _narrowed(name: str, parameter: Any, change: Any) -> Any:
 def _checked(name: str, parameter: Parameter) -> Parameter:
     parameter.check(name)
     return parameter
+
+
+READY: Mapping[str, Callable[[], Parameters]] = {
+    make.__name__: make
+    for make in (xgboost, lightgbm, hist_gradient_boosting, random_forest, logistic_regression, svm, mlp, lora)
+}

@@ -27,6 +27,7 @@ COMMANDS = {  # name: where the command is; a file is imported when one of its c
     "show": "raybo.cli.looking:show",
     "plot": "raybo.cli.looking:plot",
     "view": "raybo.cli.viewing:view",
+    "mcp": "raybo.cli.agents:mcp",
     "export": "raybo.cli.looking:export",
     "methods": "raybo.cli.looking:methods",
     "schedulers": "raybo.cli.looking:schedulers",
