@@ -105,7 +105,7 @@ def test_page_has_front_margins_and_success_figures(study, tmp_path):
     assert "success" in keys
     draw(study, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert "<h2>The front</h2>" in page
+    assert "<h2>Pareto front</h2>" in page
     assert "memory <b>" not in page
     volumes = next(panel for panel in report_figures(study) if panel.key == "hypervolume").figure.data[0].y
     assert volumes[-1] == pytest.approx(study.hypervolume())
