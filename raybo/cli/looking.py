@@ -179,7 +179,7 @@ def plot(journal: Path, output: Path | None) -> None:
     metavar="FORMAT",
     shell_complete=complete_formats,
     help="csv (a row per trial), reports (a CSV with a row per reported step), json, optuna (a journal file for "
-    "optuna-dashboard), tensorboard (a directory) or mlflow (a tracking URI).",
+    "optuna-dashboard), tensorboard (a directory), mlflow (a tracking URI) or wandb (a project of Weights & Biases).",
 )
 @click.option(
     "-o",

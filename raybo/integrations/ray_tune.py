@@ -397,10 +397,9 @@ class RayboSearch(Searcher):
         for event in self._state.events:
             asker.apply(event)
         self._asker, self._state.seed = asker, asker.seed
-        if self._prior:
-            for earlier in new_priors(self._prior, Wanted.by(asker.description), asker.history.priors):
-                self._apply(earlier)
-            self._prior = ()  # what they know is among the events
+        for earlier in new_priors(self._prior, Wanted.by(asker.description), asker.history.priors):
+            self._apply(earlier)
+        self._prior = ()  # what they know is among the events
         bases = list(asker.space.sample(np.random.default_rng(0), FILLS))
         for i, point in enumerate(self._state.points):
             try:

@@ -15,7 +15,7 @@ from raybo import methods
 from raybo.common.errors import MethodError, TrialError
 from raybo.common.messages import in_words
 from raybo.methods import History, Proposal
-from raybo.methods.parts.fitted_model import EXPECTS, IN_UNITS
+from raybo.methods.method import EXPECTS, IN_UNITS
 from raybo.record.events import Tags
 from raybo.record.goals import Goals
 from raybo.record.origin import Origin

@@ -38,7 +38,7 @@ from raybo.record.trial import Record, Trial
 from raybo.space import Array, Cube
 
 ONE = Goals()
-GENERATION = 2  # of the rules by which methods propose; 1 are those of raybo 0.1
+GENERATION = 3  # of the rules by which methods propose and schedulers judge; 1 are those of raybo 0.1, 2 of 0.2
 
 
 @dataclass(frozen=True)

@@ -171,7 +171,7 @@ class Searcher:
                 kept,
             )
             self._begin(description, made, rule)
-            priors = _priors(prior, description, kept) if prior else []
+            priors = [] if isinstance(prior, tuple) and not prior else _priors(prior, description, kept)
             if kept is not None:
                 kept.begin(description)
                 self._replay(kept.events)
@@ -179,7 +179,7 @@ class Searcher:
             for earlier in priors:
                 self.apply(earlier)
             self._commit()
-            if trials is not None and trials != self.ledger.planned:
+            if trials is not None and whole_number(trials, "trials") != self.ledger.planned:
                 self.plan(trials)
         except BaseException:  # whatever ends the opening must give the lock back; it is passed on
             if kept is not None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from raybo.methods.parts.fitted_model import EXPECTS
+from raybo.methods.method import EXPECTS
 from raybo.record.events import Asked, Paused, Pruned, Reported, Resumed, Told
 from raybo.record.ledger import Ledger
 from raybo.record.origin import Origin

@@ -47,6 +47,7 @@ class Promise(Words):
     AGAIN = "a lost attempt; its trial runs again"
     ANOTHER = "one line; another Ray is started, and the study continues on it"
     LINE = "another Ray is started; or one line, exit 1, and the command continues the study"
+    EITHER = "the same, or Ray goes on without it"
     VIEWER = "it ends; the study does not notice"
     NOTHING = "nothing is lost or run again"
 
@@ -64,7 +65,7 @@ _BY_PROCESS = {  # of a signal that ends a process
     Process.WORKER: Promise.AGAIN,
     Process.RAYLET: Promise.ANOTHER,
     Process.GCS: Promise.ANOTHER,
-    Process.AGENT: Promise.ANOTHER,
+    Process.AGENT: Promise.EITHER,
     Process.VIEWER: Promise.VIEWER,
 }
 OF_A_RAY = (Process.RAYLET, Process.GCS, Process.AGENT)
@@ -145,13 +146,11 @@ class Strike:
     which: float
 
 
-def strikes(seed: int, first: int = 0) -> Iterator[Strike]:
+def strikes(seed: int) -> Iterator[Strike]:
     """Yield the strikes of a seed, without end: every cell once, in a random order, then every cell again."""
     number = 0
     while True:
         rng = random.Random(f"signals-{seed}-{number // len(CELLS)}")
         for cell in rng.sample(CELLS, len(CELLS)):
-            strike = Strike(number, cell, rng.random(), rng.random())
-            if number >= first:
-                yield strike
+            yield Strike(number, cell, rng.random(), rng.random())
             number += 1

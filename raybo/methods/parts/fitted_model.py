@@ -33,12 +33,11 @@ from raybo.acquisition import (
     Surrogate,
     UpperConfidence,
 )
+from raybo.methods.method import EXPECTS, IN_UNITS
 from raybo.record.events import Tags
 from raybo.space import Array
 from raybo.surrogate import GP, Outputs
 
-EXPECTS = "expects"  # the tag of what models expect in the metrics' units
-IN_UNITS = "in_units"  # the same in words, which whoever knows the metrics adds to the tags
 NINETY = 1.6449  # sd on either side of the mean: the 90 % interval of a normal law
 
 

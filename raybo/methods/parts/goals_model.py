@@ -25,7 +25,8 @@ from raybo.acquisition import (
     Surrogate,
     Total,
 )
-from raybo.methods.parts.fitted_model import EXPECTS, FittedSurrogate
+from raybo.methods.method import EXPECTS
+from raybo.methods.parts.fitted_model import FittedSurrogate
 from raybo.methods.parts.front_and_reference import front_and_reference, still_feasible
 from raybo.record.events import Tags
 from raybo.record.history import History
