@@ -105,7 +105,8 @@ class Committed:
 
     def newest_running(self, most: int) -> list[Trial]:
         """Return the trials that run, the newest first, at most so many."""
-        left, found = min(most, self.count(State.PENDING)), []
+        found: list[Trial] = []
+        left = min(most, self.count(State.PENDING))
         for trial in reversed(self.trials):
             if len(found) == left:
                 break
