@@ -96,7 +96,7 @@ def cli() -> None:
 
     \b
         raybo tune job.py            tune it on this machine, on all cores
-        raybo show job.db            see what happened
+        raybo show job.db            list its trials
         raybo submit job.py          tune it on a Ray cluster
 
     Every command has examples in its --help. `raybo completion` sets up tab completion in your shell. NO_COLOR=1 turns

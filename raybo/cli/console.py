@@ -67,7 +67,7 @@ def conclude(console: Console, study: Study, path: Path) -> None:
         near = place if is_uri(place) else os.path.relpath(place)
         if near.startswith("../../"):  # a job of a cluster runs in a directory of its own, far from the journal
             near = os.path.abspath(place)
-        console.print(f"its files: {near}", style="dim", highlight=False, soft_wrap=True)
+        console.print(f"files: {near}", style="dim", highlight=False, soft_wrap=True)
     for line in confirmations(study):
         console.print(line)
     if study.ended and study.events[-1].kind is Kind.ENDED:

@@ -50,7 +50,7 @@ def facts(study: Study) -> str:
         )
         facts.append(("", f"mean of trial {found[0].trial.number}, {why}", shown(found[0].mean)))
     if running := study.count(State.PENDING):
-        facts.append(("", "running or enqueued when this was made", str(running)))
+        facts.append(("", "running or enqueued", str(running)))
     if pruned := study.count(State.PRUNED):
         facts.append(("", "pruned", str(pruned)))
         if saved := saved_share(study.trials, study.steps):
@@ -60,12 +60,10 @@ def facts(study: Study) -> str:
     if stopped := study.count(State.STOPPED):
         facts.append(("", "stopped", str(stopped)))
     seconds = sum(trial.seconds or 0.0 for trial in study.trials)
-    facts.append(("", "in trials", _duration(seconds)))
+    facts.append(("", "total trial time", _duration(seconds)))
     if elapsed := _elapsed(study):
         paused = sum(end - begin for begin, end in pauses_of(study))
-        facts.append(
-            ("", "while it ran, without pauses" if paused else "from beginning to end", _duration(elapsed - paused))
-        )
+        facts.append(("", "elapsed, without pauses" if paused else "elapsed", _duration(elapsed - paused)))
     cards = "".join(
         f'<div class="fact {kind}"><b>{html.escape(value)}</b><span>{html.escape(name)}</span></div>'
         for kind, name, value in facts
@@ -110,7 +108,7 @@ def best_configuration(study: Study) -> str:
             )
             for trial in study.front
         ]
-        return f"<section class=whole><h2>The front</h2><div class=wide>{_table(head, front)}</div></section>"
+        return f"<section class=whole><h2>Pareto front</h2><div class=wide>{_table(head, front)}</div></section>"
     if study.incumbent is None:
         return f"<section><h2>Nothing is feasible yet</h2><p class=what>{html.escape(study.nearest)}</p></section>"
     best = study.best
@@ -166,7 +164,7 @@ def failures(study: Study) -> str:
     rows = [(str(count), reason, examples[reason]) for reason, count in counted.most_common(REASONS)]
     rest = len(counted) - len(rows)
     more = f"<p class=what>and {rest} more reasons</p>" if rest else ""
-    head = ("trials", "why they failed", "the first")
+    head = ("trials", "reason", "first trial")
     return f"<section><h2>Failures</h2>{_table(head, rows)}{more}</section>"
 
 
@@ -187,7 +185,7 @@ def best_trials(study: Study) -> str:
         )
         for trial in best
     ]
-    head = ("trial", study.description.metric, "seconds", *study.space.names, "why it was tried")
+    head = ("trial", study.description.metric, "seconds", *study.space.names, "reason")
     return f"<section><h2>The best trials</h2><div class=wide>{_table(head, rows)}</div></section>"
 
 

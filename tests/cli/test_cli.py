@@ -826,7 +826,7 @@ def test_repeating_the_command_continues_the_study(start, folder, let_end):
     assert "4/4 trials" in out
     best = next(i for i, line in enumerate(lines) if line.startswith("best score"))
     assert [line.split()[0] for line in lines[best + 1 : best + 3]] == ["x", "n"]
-    assert all(line.startswith("its files: job.trials/") for line in lines[best + 3 : -1])
+    assert all(line.startswith("files: job.trials/") for line in lines[best + 3 : -1])
     assert "4 trials, kept in job.db" in lines[-1]
     assert "| said by a trial" in out
     assert "raylet" not in out
@@ -928,9 +928,9 @@ def test_a_place_far_away_is_told_whole(monkeypatch, tmp_path):
         console = make_console()
         with console.capture() as captured:
             conclude(console, study, path)
-        printed[where] = next(line for line in captured.get().splitlines() if line.startswith("its files"))
-    assert printed[tmp_path] == "its files: job.trials/0"
-    assert printed[deep] == f"its files: {tmp_path}/job.trials/0"
+        printed[where] = next(line for line in captured.get().splitlines() if line.startswith("files"))
+    assert printed[tmp_path] == "files: job.trials/0"
+    assert printed[deep] == f"files: {tmp_path}/job.trials/0"
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])

@@ -41,8 +41,8 @@ def test_trial_view_shows_everything_known_of_a_trial():
     for fact in (
         f"trial {failed.number} of train_<net>: failed: ValueError: <i>diverged</i>",
         "net.kind",
-        "why it was tried",
-        "ms of computation",
+        "reason",
+        "proposed in",
         "attempt 1",
         "on node-a",
         "Traceback ...\nValueError: diverged",

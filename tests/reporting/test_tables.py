@@ -150,7 +150,7 @@ def test_varying_parameters_have_columns_where_they_fit():
     study = run("random", 12, failing=0.0)
     wide, narrow = (text_of(trials_table(study, study.trials[:9]), width) for width in (120, 60))
     head, _, *rows = wide.splitlines()[1:12]
-    assert head.split() == ["trial", "state", "accuracy", "s", "lr", "depth", "kind", "momentum", "why"]
+    assert head.split() == ["trial", "state", "accuracy", "s", "lr", "depth", "kind", "momentum", "reason"]
     for row, trial in zip(rows, study.trials, strict=False):
         for name, value in config_values(study, trial):
             end = head.index(name.rsplit(".", 1)[-1]) + len(name.rsplit(".", 1)[-1])
@@ -163,7 +163,7 @@ def test_varying_parameters_have_columns_where_they_fit():
 def test_parameters_that_do_not_vary_are_named_once():
     study = run("random", 9, space={"x": Float(0, 1), "c": Integer(7, 7)}, failing=0.0)
     text = text_of(trials_table(study, study.trials[:5]))
-    assert text.splitlines()[1].split() == ["trial", "state", "accuracy", "s", "x", "why"]
+    assert text.splitlines()[1].split() == ["trial", "state", "accuracy", "s", "x", "reason"]
     assert "the same in each:\n  c=7" in text
 
 

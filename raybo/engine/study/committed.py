@@ -103,6 +103,17 @@ class Committed:
         """Count the trials that run a configuration again, to confirm it."""
         return again_count(self.trials, self._ledger.history)
 
+    def newest_running(self, most: int) -> list[Trial]:
+        """Return the trials that run, the newest first, at most so many."""
+        found: list[Trial] = []
+        left = min(most, self.count(State.PENDING))
+        for trial in reversed(self.trials):
+            if len(found) == left:
+                break
+            if trial.state is State.PENDING:
+                found.append(trial)
+        return found
+
     @property
     def reporting(self) -> list[tuple[int, int, float]]:
         """Trials that run and have reported, the furthest first: number, last step, its value."""

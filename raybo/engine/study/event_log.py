@@ -18,7 +18,7 @@ from typing import TypeVar, cast
 
 from raybo.common.errors import JournalError
 from raybo.engine.plan import Plan
-from raybo.engine.status import Status
+from raybo.engine.status import SHOWN, Status, config_text
 from raybo.engine.study.committed import Before, Committed
 from raybo.engine.study.repeated_failures import RepeatedFailures
 from raybo.engine.study.timings import Timings
@@ -229,6 +229,11 @@ class EventLog:
             pruned=self.committed.count(State.PRUNED),
             paused=self.committed.count(State.PAUSED),
             reporting=self.committed.reporting,
+            best_config="" if best is None else config_text(self.searcher.space, best.config),
+            configs=[
+                (trial.number, config_text(self.searcher.space, trial.config))
+                for trial in self.committed.newest_running(SHOWN)
+            ],
             steps=self.searcher.steps,
             saved=saved_share(self.committed.trials, self.searcher.steps),
             front=self._front(),
