@@ -30,7 +30,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
-from raybo.common.arguments import is_number, whole_number
+from raybo.common.arguments import a_list, is_number, whole_number
 from raybo.common.errors import SpaceError
 from raybo.common.messages import nearest, shown
 from raybo.space import Categorical, Float, Integer, Ordinal, Parameter
@@ -235,9 +235,9 @@ def lora(*, leave_out: Sequence[str] = (), **changes: Any) -> Parameters:
 
 def _changed(whose: str, space: Parameters, leave_out: Sequence[str], changes: Parameters) -> Parameters:
     """Return a space with the user's changes."""
-    left_out = [leave_out] if isinstance(leave_out, str) else list(leave_out)
+    left_out = [leave_out] if isinstance(leave_out, str) else a_list(leave_out, "leave_out", "names", SpaceError)
     for name in (*left_out, *changes):
-        if name not in space:
+        if not isinstance(name, str) or name not in [*space]:  # compared, as a text of another class may not hash
             raise SpaceError(f"{whose}: it has no parameter {shown(name)}{nearest(str(name), list(space))}")
     return {
         name: _narrowed(f"{whose}: {name}", parameter, changes[name]) if name in changes else parameter

@@ -18,6 +18,7 @@ from raybo import methods, schedulers
 from raybo.common.arguments import whole_number
 from raybo.common.errors import MethodError, NumericalError, TrialError
 from raybo.common.messages import first_line, shown
+from raybo.common.refusals import refusing
 from raybo.common.threads import limit_threads
 from raybo.methods.best import Recommender, expected_gain
 from raybo.methods.explaining import explain, is_proposed, reading_tags
@@ -176,6 +177,7 @@ class Searcher:
             raise
 
     @classmethod
+    @refusing(MethodError, "a searcher is made of a study's description, with its method and scheduler")
     def of(
         cls, description: Description, method: methods.Method | None = None, scheduler: Scheduler | None = None
     ) -> Searcher:
