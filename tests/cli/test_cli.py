@@ -401,7 +401,9 @@ def test_another_studys_journal_is_refused_with_the_differences(run, journal):
 
 def test_a_journal_that_is_being_written_is_refused(run, journal):
     with contextlib.closing(Journal(journal, description_of_job())):
-        one_line(run("tune", "job.py"), 1, "job.db: another study is writing it (process", "this one); close that searcher")
+        one_line(
+            run("tune", "job.py"), 1, "job.db: another study is writing it (process", "this one); close that searcher"
+        )
         assert run("show", "job.db")[0] == 0
 
 
@@ -496,7 +498,9 @@ def test_every_option_reaches_the_engine(run, folder, engine):
     options = "--trials 7 --method gp-ucb --seed 3 --storage s.db --workers 2 --address auto --max-minutes 1.5 --quiet"
     more = "--trial-seconds 9 --retries 1 --set sleep=1 --set offset=a=b --option solver=cg --option points-per-round=5"
     Path("known.json").write_text('[{"x": 0.5, "n": 2}]')
-    more += " --from other.db --enqueue known.json --fresh-workers --retry-failed --keep-going --same-code --default n=2"
+    more += (
+        " --from other.db --enqueue known.json --fresh-workers --retry-failed --keep-going --same-code --default n=2"
+    )
     more += " --scheduler asha --scheduler-option eta=2 --artifacts kept --keep-checkpoints all"
     more += " --confirm 2x3 --target 0.9 --patience 4 --stop-below-gain 0.01"
     code, out, err = run("tune", "job.py", *options.split(), *more.split())
