@@ -77,6 +77,9 @@ def trial_seed(study: int, number: int) -> int:
     return int(np.random.SeedSequence(study, spawn_key=(number, Stream.TRIAL)).generate_state(1)[0])
 
 
+OF_TRIAL = "a trial is its number or what ask returned, and goes with a value, a text or a context as declared"
+
+
 class Searcher:
     """Proposes configurations and learns from their results.
 
@@ -288,6 +291,7 @@ class Searcher:
         self._commit()
         return self.trials[numbers[0]] if n is None else [self.trials[number] for number in numbers]
 
+    @refusing(TrialError, OF_TRIAL)
     def tell(
         self, trial: Trial | int, value: float | Mapping[str, Any], context: Mapping[str, Any] | None = None
     ) -> Trial:
@@ -312,6 +316,7 @@ class Searcher:
             warnings.warn(f"trial {number}: {NO_CONTEXT}", stacklevel=2)
         return ended
 
+    @refusing(TrialError, OF_TRIAL)
     def fail(self, trial: Trial | int, reason: str, context: Mapping[str, Any] | None = None) -> Trial:
         """Say that a trial ended without a value. This is data for the method, not an error; its context counts too.
 
@@ -322,6 +327,7 @@ class Searcher:
         number = self._pending(trial)
         return self._apply(Failed(number, reason=str(reason), **self._read(context, number)))
 
+    @refusing(TrialError, OF_TRIAL)
     def report(self, trial: Trial | int, value: float | Mapping[str, Any], step: int | None = None) -> Verdict:
         """Report the result of one step of a trial; returns the verdict on whether the trial should continue.
 
@@ -358,6 +364,7 @@ class Searcher:
         self._verdicts[number] = verdict, self.ledger.last_event, rule
         return verdict
 
+    @refusing(TrialError, OF_TRIAL)
     def prune(self, trial: Trial | int, why: str = "") -> Trial:
         """End a trial, because of the verdict on its last report or for a reason of your own.
 
@@ -385,6 +392,7 @@ class Searcher:
             raise TrialError(f"trial {number}: no scheduler has paused it; continue it, or prune it")
         return self._carry_out(verdict, rule, number, seen)
 
+    @refusing(TrialError, OF_TRIAL)
     def retry(self, trial: Trial | int, reason: str = "") -> Trial:
         """Say that a trial starts again, under its own number: it was interrupted, or has failed.
 

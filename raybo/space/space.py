@@ -260,6 +260,7 @@ class Space:
             for parameter, value in zip(self.parameters.values(), row, strict=True)
         ]
 
+    @refusing(SpaceError, "exact is True or False")
     def to_json(self, *, exact: bool = False) -> dict[str, Any]:
         """Return a JSON description; two spaces are equal if their descriptions and the order of parameters are.
 

@@ -171,6 +171,7 @@ def attack(rng: Random, directory: Path) -> Case:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
             case.faults += [f"{i}: {fault}" for fault in _fault(name, make, rng)]
+    close()
     for journal in directory.glob("*.db"):
         try:
             read(journal)
@@ -212,7 +213,8 @@ def _arguments(function: Callable[..., Any], rng: Random) -> tuple[list[Any], di
         if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
     ]
     needed = [each for each in parameters if each.default is each.empty]
-    others = [each for each in parameters if each.default is not each.empty and each.name not in ("watch", "in_process")]
+    kept = ("watch", "in_process")  # so that a study is quick, and quiet
+    others = [each for each in parameters if each.default is not each.empty and each.name not in kept]
     chosen = needed + rng.sample(others, min(len(others), rng.choice([0, 1, 1, 2])))
     hostile = rng.choice(chosen).name if chosen else ""
     given: list[Any] = []
@@ -339,9 +341,15 @@ def _decorated(function: Any) -> Any:
     return raybo.objective(space=X)(function)
 
 
-def _kept(directory: Path) -> raybo.Searcher:
+def close() -> None:
+    """Close the searcher that is kept open between two calls."""
     for each in _open:
         each.close()
+    _open.clear()
+
+
+def _kept(directory: Path) -> raybo.Searcher:
+    close()
     _open[:] = [raybo.Searcher(X, "random", "min", seed=0, storage=directory / "searched.db")]
     if not _open[0].trials:
         _open[0].ask(2)
