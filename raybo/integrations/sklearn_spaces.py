@@ -22,11 +22,13 @@ from typing import Any
 import numpy as np
 
 from raybo.common.errors import SpaceError
+from raybo.common.refusals import refusing
 from raybo.space import Categorical, Float, Integer, Ordinal, Space, same
 
 ALTERNATIVES = "the alternatives"  # the one parameter of a space that is a list of dicts
 
 
+@refusing(SpaceError, "param_space is a dict from names to parameters, or a list of them")
 def space_of(param_space: Any, where: Sequence[str] | str | None = None) -> Space:
     """The space that a user of scikit-learn means, under rules as `raybo.Space` has them.
 

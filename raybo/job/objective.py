@@ -15,6 +15,7 @@ from raybo.common.arguments import by_name, finite_number, one_of, whole_number
 from raybo.common.errors import ObjectiveError, RayboError, SpaceError
 from raybo.common.messages import ELSEWHERE, in_words, nearest, shown
 from raybo.common.parsing import convert
+from raybo.common.refusals import refusing
 from raybo.job.reports import require_own_thread
 from raybo.job.shared_data import is_data
 from raybo.record.goals import Goals, Mode
@@ -142,6 +143,7 @@ class Objective:
                     f"settings={{{parameter.name!r}: ...}}, or a default"
                 )
 
+    @refusing(ObjectiveError, "metrics and constraints are dicts of texts by name")
     def wanting(self, metrics: Mapping[str, str] | None, constraints: Mapping[str, str] | None) -> Objective:
         """Return this objective with other metrics or constraints, if any are given.
 
@@ -157,6 +159,7 @@ class Objective:
         _check_names(self.function, self.declared_steps, goals)
         return replace(self, metric=goals.names[0], mode=goals.modes[0], goals=goals)
 
+    @refusing(ObjectiveError, "settings are the function's keyword parameters")
     def with_settings(self, /, **settings: Any) -> Objective:
         """Return this objective with some of its keyword parameters fixed; text is read as the parameter's type.
 

@@ -22,6 +22,7 @@ import numpy as np
 from raybo.common.arguments import is_number
 from raybo.common.errors import TrialError
 from raybo.common.messages import shown
+from raybo.common.refusals import refusing
 from raybo.record.events import Asked, Event, Told
 from raybo.record.goals import Goals, Mode
 from raybo.record.history import History
@@ -149,6 +150,7 @@ class Ledger:
         order = self.goal.best_first([cast(float, trial.value) for trial in trials])
         return [trials[i] for i in order]
 
+    @refusing(TrialError, "a reference is a dict with a number for each metric")
     def reference(self, given: Mapping[str, float] | None = None) -> dict[str, float]:
         """The point above which volume counts, by metric: as given, else the worst that finished trials have shown.
 

@@ -18,6 +18,7 @@ from raybo import methods, schedulers
 from raybo.common.arguments import whole_number
 from raybo.common.errors import MethodError, NumericalError, TrialError
 from raybo.common.messages import first_line, shown
+from raybo.common.refusals import refusing
 from raybo.common.threads import limit_threads
 from raybo.methods.best import Recommender, expected_gain
 from raybo.methods.explaining import explain, is_proposed, reading_tags
@@ -76,6 +77,9 @@ class Stream(IntEnum):
 def trial_seed(study: int, number: int) -> int:
     """The seed that a trial is given for its own random numbers, below 2**32: the same at every attempt."""
     return int(np.random.SeedSequence(study, spawn_key=(number, Stream.TRIAL)).generate_state(1)[0])
+
+
+OF_TRIAL = "a trial is its number or what ask returned, and goes with a value, a text or a context as declared"
 
 
 class Searcher:
@@ -187,6 +191,7 @@ class Searcher:
             raise
 
     @classmethod
+    @refusing(MethodError, "a searcher is made of a study's description, with its method and scheduler")
     def of(
         cls, description: Description, method: methods.Method | None = None, scheduler: Scheduler | None = None
     ) -> Searcher:
@@ -297,6 +302,7 @@ class Searcher:
         self._commit()
         return self.trials[numbers[0]] if n is None else [self.trials[number] for number in numbers]
 
+    @refusing(TrialError, OF_TRIAL)
     def tell(
         self, trial: Trial | int, value: float | Mapping[str, Any], context: Mapping[str, Any] | None = None
     ) -> Trial:
@@ -321,6 +327,7 @@ class Searcher:
             warnings.warn(f"trial {number}: {NO_CONTEXT}", stacklevel=2)
         return ended
 
+    @refusing(TrialError, OF_TRIAL)
     def fail(self, trial: Trial | int, reason: str, context: Mapping[str, Any] | None = None) -> Trial:
         """Say that a trial ended without a value. This is data for the method, not an error; its context counts too.
 
@@ -331,6 +338,7 @@ class Searcher:
         number = self._pending(trial)
         return self._apply(Failed(number, reason=str(reason), **self._read(context, number)))
 
+    @refusing(TrialError, OF_TRIAL)
     def report(self, trial: Trial | int, value: float | Mapping[str, Any], step: int | None = None) -> Verdict:
         """Report the result of one step of a trial; returns the verdict on whether the trial should continue.
 
@@ -367,6 +375,7 @@ class Searcher:
         self._verdicts[number] = verdict, self.ledger.last_event, rule
         return verdict
 
+    @refusing(TrialError, OF_TRIAL)
     def prune(self, trial: Trial | int, why: str = "") -> Trial:
         """End a trial, because of the verdict on its last report or for a reason of your own.
 
@@ -394,6 +403,7 @@ class Searcher:
             raise TrialError(f"trial {number}: no scheduler has paused it; continue it, or prune it")
         return self._carry_out(verdict, rule, number, seen)
 
+    @refusing(TrialError, OF_TRIAL)
     def retry(self, trial: Trial | int, reason: str = "") -> Trial:
         """Say that a trial starts again, under its own number: it was interrupted, or has failed.
 

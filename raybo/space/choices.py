@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from raybo.common.errors import SpaceError
 from raybo.common.messages import shown
+from raybo.common.refusals import refusing
 from raybo.space.levels import LISTED_LEVELS, MIDDLE, Array, check_guess
 from raybo.space.numeric import Float, Integer
 from raybo.space.objects import equal, identical, object_to_json, same
@@ -75,6 +76,7 @@ class Categorical:
                     return i
         raise SpaceError(f"{name}: {shown(value)} is not one of {shown(list(self.choices))}")
 
+    @refusing(SpaceError, "accept takes a value and the parameter's name")
     def accept(self, value: object, name: str) -> Any:
         """Return the choice as it was declared; raise SpaceError if the value is not one."""
         return self.choices[self.position(value, name)]

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from raybo.common.arguments import finite_number, is_number, one_of
 from raybo.common.errors import SpaceError
 from raybo.common.messages import shown
+from raybo.common.refusals import refusing
 from raybo.space.levels import LISTED_LEVELS, MIDDLE, Array, check_guess
 
 Scale: TypeAlias = Literal["linear", "log", "logit"]
@@ -136,6 +137,7 @@ class Float(_Number):
             return 1
         return None if self.step is None else round((self.high - self.low) / self.step) + 1
 
+    @refusing(SpaceError, "accept takes a value and the parameter's name")
     def accept(self, value: object, name: str) -> float:
         """Return the value as it will be run; raise SpaceError if it is not one of this parameter's."""
         if not is_number(value):
@@ -250,6 +252,7 @@ class Integer(_Number):
         """Return the number of values."""
         return (self.high - self.low) // self.step + 1
 
+    @refusing(SpaceError, "accept takes a value and the parameter's name")
     def accept(self, value: object, name: str) -> int:
         """Return the value as it will be run; raise SpaceError if it is not one of this parameter's."""
         if not is_number(value) or value != int(value):

@@ -140,7 +140,7 @@ class Study:
 
         None if it is not known, as for trials that have not ended, of earlier releases, or from elsewhere.
         """
-        return codes_of(self.events).get(trial if isinstance(trial, int) else trial.number)
+        return codes_of(self.events).get(_number_of(trial))
 
     @property
     def ended(self) -> str:
