@@ -16,7 +16,7 @@ R = TypeVar("R")
 def refusing(error: type[RayboError], rule: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorate a public function that takes users' objects, which may raise anything when they are looked at.
 
-    Errors of raybo pass, and Python's own of a call that does not fit the signature.
+    Errors of raybo and of the machine pass, and Python's own of a call that does not fit the signature.
 
     Args:
         error: raised in place of any other exception, which is its cause.
@@ -30,7 +30,7 @@ def refusing(error: type[RayboError], rule: str) -> Callable[[Callable[P, R]], C
         def call(*args: P.args, **named: P.kwargs) -> R:
             try:
                 return function(*args, **named)
-            except RayboError:
+            except (RayboError, OSError, MemoryError):  # of raybo's own, or of the machine
                 raise
             except RecursionError as fault:
                 raise error(f"{name}: {rule}, not one that is nested too deep or holds itself") from fault

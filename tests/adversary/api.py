@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
+import os
 import time
 import traceback
 import warnings
@@ -166,12 +167,17 @@ def attack(rng: Random, directory: Path) -> Case:
     """Calls of everything that is public; what they leave is a journal that can be read."""
     case = Case("calls", tried=MANY)
     calls = [*_calls(directory)]
-    for i in range(MANY):
-        name, make = rng.choice(calls)
-        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-            warnings.simplefilter("ignore")
-            case.faults += [f"{i}: {fault}" for fault in _fault(name, make, rng)]
-    close()
+    before = Path.cwd()
+    os.chdir(directory)  # a name of a file may be any
+    try:
+        for i in range(MANY):
+            name, make = rng.choice(calls)
+            with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+                warnings.simplefilter("ignore")
+                case.faults += [f"{i}: {fault}" for fault in _fault(name, make, rng)]
+        close()
+    finally:
+        os.chdir(before)
     for journal in directory.glob("*.db"):
         try:
             read(journal)

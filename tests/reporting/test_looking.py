@@ -222,7 +222,7 @@ def test_parallel_lines_are_trials_with_the_best_last(ended):
 def test_summary_counts_trials_and_ranks_by_mode(ended):
     summary = facts(ended)
     assert "the larger the better" in summary if ended.mode == "max" else "the smaller the better" in summary
-    for number, name in (("24", "finished"), ("2", "failed"), ("48 s", "in trials")):
+    for number, name in (("24", "finished"), ("2", "failed"), ("48 s", "total trial time")):
         assert f"<b>{number}</b><span>{name}</span>" in summary
     rows = re.findall(r"<tr><td>(\d+)</td>", best_trials(ended))
     sign = -1 if ended.mode == "max" else 1
