@@ -96,8 +96,8 @@ class Searcher:
         scheduler: the name of the rule that ends trials early, see `raybo schedulers`, or your own, as for a method;
             None for no rule.
         scheduler_options: its options.
-        generation: which version of the methods' rules to use for proposals, None for the newest; 1 for a study started
-            with raybo 0.1.
+        generation: which version of the methods' and schedulers' rules to use, None for the newest; 1 for a study
+            started with raybo 0.1, 2 with 0.2.
         storage: the journal, an SQLite file that is made if it is not there; None keeps the trials in memory only. See
             below.
         options: the method's options.
@@ -214,9 +214,8 @@ class Searcher:
         name = description.scheduler
         self.rule = None if scheduler is None or name is None else Rule(name, scheduler)
         judged = None if self.rule is None else self.rule.metric
-        self.ledger = Ledger(self.space, self.goals, self.context, self.steps, judged)
+        self.ledger = Ledger(self.space, self.goals, self.context, self.steps, judged, description.generation)
         self.history = self.ledger.history
-        self.history.generation = description.generation
         self.trials = self.ledger.trials
         self._recommender = Recommender(self.ledger)
         self._warned = False
