@@ -41,10 +41,10 @@ class SpaceError(RayboError, ValueError):
     """A search space, or a configuration that does not fit it.
 
     Example:
-        >>> raybo.Space({"x": raybo.Float(1, 0)})
+        >>> raybo.Float(1, 0)
         Traceback (most recent call last):
             ...
-        raybo.common.errors.SpaceError: x: ...
+        raybo.common.errors.SpaceError: Float: low must be below high, got low=1.0, high=0.0
     """
 
 

@@ -34,7 +34,8 @@ class Ladder:
     @property
     def rungs(self) -> tuple[int, ...]:
         """The steps, going up."""
-        rungs, rung = [], self.grace
+        rungs: list[int] = []
+        rung = self.grace
         while rung < self.steps and len(rungs) != self.count:
             rungs.append(rung)
             rung *= self.eta

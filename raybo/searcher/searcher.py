@@ -89,7 +89,7 @@ class Searcher:
         trials: how many trials are planned; some methods depend on it.
         context: variables that each trial observes but nobody controls, declared like a space:
             `{"demand": raybo.Float(0, 1)}`.
-        metrics: two to four metrics by name, each "max" or "min": `{"accuracy": "max", "seconds": "min"}`.
+        metrics: up to four metrics by name, each "max" or "min": `{"accuracy": "max", "seconds": "min"}`.
         constraints: bounds on the numbers given to `tell`, by name: `{"memory": "<= 2e9"}`.
         metric: the name of a single metric, None for "value"; with constraints, `tell` takes a dict that holds it.
         steps: how many steps a whole run has, if trials report as they go.
@@ -168,7 +168,7 @@ class Searcher:
                 kept.begin(description)
                 self._replay(kept.events)
             self._kept = kept  # from here on, events are written
-            if trials is not None and trials != self.ledger.planned:
+            if trials is not None and whole_number(trials, "trials") != self.ledger.planned:
                 self.plan(trials)
         except BaseException:  # whatever ends the opening must give the lock back; it is passed on
             if kept is not None:
