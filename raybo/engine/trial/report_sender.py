@@ -17,6 +17,7 @@ from typing import Any, Literal, NoReturn, TypeAlias
 
 from raybo.common.arguments import is_number
 from raybo.common.errors import ObjectiveError
+from raybo.common.messages import in_words
 from raybo.engine.trial.checkpoints import Checkpoints
 from raybo.job.reports import TrialPruned, require_saved, require_step
 from raybo.record.events import EventData
@@ -116,6 +117,7 @@ class ReportSender:
         self._checkpoints = checkpoints
         self._step = 0  # the last one
         self._buffer: list[EventData] = []
+        self._reporting = threading.RLock()  # one report at a time, whichever threads make them
         self._buffering = threading.Lock()
         self._sending = threading.Lock()  # one batch at a time, so that they arrive in order
         self._sent = 0.0
@@ -127,6 +129,28 @@ class ReportSender:
 
     def report(self, metrics: Any, step: int | None) -> None:
         """Report a step's metrics. Raises TrialPruned if the trial is to end."""
+        with self._reporting:
+            try:
+                data, broken, is_long = self._read_step(metrics, step)
+            except Exception as error:  # noqa: BLE001  # a user's mapping may raise at anything
+                self._reject(f"a report cannot be read: {in_words(error)}")
+            with self._buffering:
+                self._buffer.append(data)
+        step, saved = data["step"], data.get("checkpoint")
+        waits_at = self.answer.waits_at
+        is_awaited = self.info.has_rule and (is_long or (waits_at is not None and step >= waits_at))
+        if saved is not None or is_awaited or broken:
+            self._flush()
+            if saved is not None and self.answer.action != "gone":
+                self._checkpoints.committed(saved)
+            self._require_go()
+            if broken:
+                raise TrialPruned(f"at step {step}, {broken}")
+        else:
+            self._send_later()
+
+    def _read_step(self, metrics: Any, step: int | None) -> tuple[EventData, str, bool]:
+        """Return a report's event, the constraints that it breaks, and whether its step took long."""
         self._require_go()
         if isinstance(metrics, Mapping) and "step" in metrics:
             metrics = dict(metrics)
@@ -156,20 +180,11 @@ class ReportSender:
             data["metrics"] = others
         if (saved := self._checkpoints.take()) is not None:
             data["checkpoint"] = saved
-        with self._buffering:
-            self._buffer.append(data)
-        waits_at = self.answer.waits_at
-        is_awaited = self.info.has_rule and (is_long or (waits_at is not None and step >= waits_at))
-        broken = self._broken(value, others)
-        if saved is not None or is_awaited or broken:
-            self._flush()
-            if saved is not None and self.answer.action != "gone":
-                self._checkpoints.committed(saved)
-            self._require_go()
-            if broken:
-                raise TrialPruned(f"at step {step}, {broken}")
-        else:
-            self._send_later()
+        return data, self._broken(value, others), is_long
+
+    def refuse(self, fault: str) -> None:
+        """Have the trial fail for a report that was refused before it came here; the first fault counts."""
+        self.fault = self.fault or fault
 
     def checkpoint(self) -> Path | None:
         """Return the directory of the last checkpoint; steps without a number are counted on from its step."""
@@ -215,7 +230,7 @@ class ReportSender:
             raise TrialPruned(self.fault or self.answer.why)
 
     def _reject(self, fault: str) -> NoReturn:
-        self.fault = fault
+        self.refuse(fault)
         raise TrialPruned(fault)
 
     def _flush(self) -> None:
