@@ -80,7 +80,7 @@ class RayboSearch(Searcher):
         steps: how many iterations a whole run has, if Tune's scheduler ends trials early: raybo then learns from such a
             trial's curve, as it does from trials that it prunes itself, instead of taking as its result the value at
             which it was stopped. None to take every trial by its last value.
-        metrics: instead of `metric` and `mode`, two to four metrics by name, each "max" or "min"; trials report all of
+        metrics: instead of `metric` and `mode`, up to four metrics by name, each "max" or "min"; trials report all of
             them, and the metric and mode of `TuneConfig` must be those of one of these.
         constraints: bounds on reported numbers, by name: `{"memory": "<= 2e9"}`. As Tune's schedulers stay in charge,
             a bound that must hold at every step ends no trial, but a trial with a report that breaks it is not

@@ -88,10 +88,10 @@ class Objective:
     @property
     def space(self) -> Space:
         """The space under the current settings; SpaceError if it is not valid, ObjectiveError if making it fails."""
-        declared = self._made(self.declared_space, "space")
-        if isinstance(declared, Space):
-            return declared
         try:
+            declared = self._made(self.declared_space, "space")
+            if isinstance(declared, Space):
+                return declared
             return Space(cast("Mapping[str, Any]", declared))
         except SpaceError as error:
             raise SpaceError(f"{_place_of(self.function)}{error}") from None
@@ -189,8 +189,8 @@ class Objective:
 
 
 def objective(
-    *,
-    space: Space | Mapping[str, Any] | Callable[..., Any],
+    *misplaced: Any,
+    space: Space | Mapping[str, Any] | Callable[..., Any] | None = None,
     metric: str = "value",
     mode: Mode = "max",
     context: Space | Mapping[str, Any] | Callable[..., Any] | None = None,
@@ -224,8 +224,8 @@ def objective(
         steps: how many steps a whole run reports, or a function of the keyword parameters that returns this; None if
             the number is not known or nothing is reported. A scheduler needs it.
         value: which of a trial's reports is its value, the "last" or the "best".
-        metrics: instead of `metric` and `mode`, two to four metrics by name, each "max" or "min"; the result is then a
-            dict that holds all of them.
+        metrics: instead of `metric` and `mode`, up to four metrics by name, each "max" or "min"; of several, the result
+            is a dict that holds all of them.
         constraints: bounds on numbers in the result: `{"memory": "<= 2e9"}`.
     Raises:
         ObjectiveError: an argument is wrong.
@@ -236,11 +236,16 @@ def objective(
         >>> job({"x": 0.3})
         {'loss': 0.0}
     """
+    if misplaced:
+        example = '@raybo.objective(space={"x": raybo.Float(0, 1)}, metric="loss", mode="min")'
+        raise ObjectiveError(f"@raybo.objective needs a space and a metric: {example}; got {shown(misplaced[0])} alone")
     if unknown:
         name = next(iter(unknown))
-        known = [each for each in inspect.signature(objective).parameters if each != "unknown"]
+        known = [each for each in inspect.signature(objective).parameters if each not in ("unknown", "misplaced")]
         remedy = f": {ELSEWHERE[name]}" if name in ELSEWHERE else nearest(name, known)
         raise ObjectiveError(f"objective has no argument {name!r}{remedy}")
+    if space is None:
+        raise ObjectiveError('an objective needs a space, such as space={"x": raybo.Float(0, 1)}')
     value = one_of(value, "value", get_args(Value), ObjectiveError)
     goals = goals_of(metric, mode, metrics, constraints)
     _check_value(value, goals)

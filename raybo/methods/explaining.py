@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from raybo import methods
-from raybo.common.errors import MethodError, TrialError
+from raybo.common.errors import MethodError, RayboError, TrialError
 from raybo.common.messages import in_words
 from raybo.methods import History, Proposal
 from raybo.methods.method import EXPECTS, IN_UNITS
@@ -93,6 +93,8 @@ def reading_tags(whose: str) -> Iterator[None]:
     """
     try:
         yield
+    except RayboError:  # of a method that refuses something, which is no fault of the tags
+        raise
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         raise TrialError(

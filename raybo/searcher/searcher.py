@@ -95,15 +95,15 @@ class Searcher:
         trials: how many trials are planned; some methods depend on it.
         context: variables that each trial observes but nobody controls, declared like a space:
             `{"demand": raybo.Float(0, 1)}`.
-        metrics: two to four metrics by name, each "max" or "min": `{"accuracy": "max", "seconds": "min"}`.
+        metrics: up to four metrics by name, each "max" or "min": `{"accuracy": "max", "seconds": "min"}`.
         constraints: bounds on the numbers given to `tell`, by name: `{"memory": "<= 2e9"}`.
         metric: the name of a single metric, None for "value"; with constraints, `tell` takes a dict that holds it.
         steps: how many steps a whole run has, if trials report as they go.
         scheduler: the name of the rule that ends trials early, see `raybo schedulers`, or your own, as for a method;
             None for no rule.
         scheduler_options: its options.
-        generation: which version of the methods' rules to use for proposals, None for the newest; 1 for a study started
-            with raybo 0.1.
+        generation: which version of the methods' and schedulers' rules to use, None for the newest; 1 for a study
+            started with raybo 0.1, 2 with 0.2.
         storage: the journal, an SQLite file that is made if it is not there; None keeps the trials in memory only. See
             below.
         prior: earlier studies of the same job or of like ones: studies, journals, directories of journals, or "auto"
@@ -230,9 +230,8 @@ class Searcher:
         name = description.scheduler
         self.rule = None if scheduler is None or name is None else Rule(name, scheduler)
         judged = None if self.rule is None else self.rule.metric
-        self.ledger = Ledger(self.space, self.goals, self.context, self.steps, judged)
+        self.ledger = Ledger(self.space, self.goals, self.context, self.steps, judged, description.generation)
         self.history = self.ledger.history
-        self.history.generation = description.generation
         self.trials = self.ledger.trials
         self._recommender = Recommender(self.ledger)
         self._warned = False

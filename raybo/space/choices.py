@@ -31,6 +31,11 @@ UNSET = _Unset.UNSET
 class Categorical:
     """One of the given choices, which may be any objects and have no order.
 
+    Choices are different if their types are: 1, 1.0 and True are three.
+
+    Raises:
+        SpaceError: the choices are not a list of different values, or the guess is not one of them.
+
     Attributes:
         choices: the values.
         guess: the one that you believe to be best, as in `Float`: `Categorical(["rbf", "linear"], guess="rbf")`.
@@ -42,6 +47,9 @@ class Categorical:
 
     choices: Sequence[Any]
     guess: Any = field(default=UNSET, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.check(type(self).__name__)
 
     def __repr__(self) -> str:
         guess = [f"guess={self.guess!r}"] if self.has_guess else []

@@ -50,9 +50,8 @@ class Space:
             `["depth * width <= 64", "max(a, b) > 2 * c"]`. See `raybo.space.rules` for what they may hold. A rule does
             not apply to configurations in which one of its parameters is not open.
     Raises:
-        SpaceError: an empty space, a name that is not a string or that two parameters share, an impossible range,
-            something that is not a parameter, a guess that is not one of its parameter's values, a rule that cannot be
-            read, or rules that hardly any point satisfies or that the guesses break.
+        SpaceError: an empty space, a name that is not a string or that two parameters share, something that is not a
+            parameter, a rule that cannot be read, or rules that hardly any point satisfies or that the guesses break.
     Example:
         >>> rate, depth = raybo.Float(1e-3, 1, log=True), raybo.Integer(1, 9)
         >>> space = raybo.Space({"rate": rate, "model": {"depth": depth}})
@@ -74,8 +73,6 @@ class Space:
         self.parameters: dict[Path, Parameter] = dict(leaves(template))
         if not self.parameters:
             raise SpaceError("a space needs at least one parameter, got none")
-        for path, parameter in self.parameters.items():
-            parameter.check(label(path))
         self.rules = read_rules(where, self.names, list(self.parameters.values()))
         self.cube = Cube(list(self.parameters.values()), conditions(self.parameters), self.rules)
         self._flat = all(

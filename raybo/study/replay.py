@@ -120,7 +120,7 @@ def replay_verdicts(study: Study) -> Iterator[Judged]:
     }
     later = (Told, Pruned, Paused)  # which show, as a later report does, that there was an answer to those before
     answered = {event.trial: event.number for event in study.events if event.report or isinstance(event, later)}
-    ledger = Ledger(study.space, study.goals, study.context, study.steps, rule.metric)
+    ledger = Ledger(study.space, study.goals, study.context, study.steps, rule.metric, study.history.generation)
     for event in study.events:
         if isinstance(event, Resumed):
             now = rule.promoted(ledger.history)

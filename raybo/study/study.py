@@ -63,7 +63,9 @@ class Study:
         self.mode = description.mode
         self.goals = description.goals
         self.steps = description.steps
-        self._ledger = Ledger(self.space, self.goals, self.context, description.steps, description.judged)
+        self._ledger = Ledger(
+            self.space, self.goals, self.context, description.steps, description.judged, description.generation
+        )
         for event in self.events:
             self._ledger.apply(event)
         self.goal = self._ledger.goal
