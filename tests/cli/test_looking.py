@@ -189,7 +189,7 @@ def printed(result):
 
 def test_show_prints_json(run, tmp_path):
     whole = printed(run("show", "job.db", "--json"))
-    assert set(whole) == {"study", "planned", "ended", "best", "best_expected", "trials"}
+    assert set(whole) == {"study", "planned", "ended", "best", "best_expected", "recommended", "trials"}
     assert [trial["number"] for trial in whole["trials"]] == [*range(12)]
     assert run("export", "job.db", "--to", "json", "-o", "s.json")[0] == 0
     assert json.loads((tmp_path / "s.json").read_text()) == whole
