@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -203,6 +204,17 @@ def test_a_checkpoint_is_continued_from(tmp_path):
     trial = tune(job, trials=1, storage=path, retry_failed=True).trials[0]
     assert (trial.state, trial.attempt, trial.value) == (State.FINISHED, 2, 4.0)
     assert [step for step, _ in trial.reports] == [1, 2, 3, 4]
+
+
+def test_a_full_disk_is_no_fault_of_the_job(tmp_path):
+    @raybo.objective(space=X, metric="y", mode="max")
+    def job(config):
+        if raybo.current_trial().attempt == 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return 1.0
+
+    study = tune(job, trials=2, storage=tmp_path / "job.db")
+    assert [(trial.state, trial.attempt) for trial in study.trials] == [(State.FINISHED, 2)] * 2
 
 
 def test_hopeless_studies_are_given_up(tmp_path):

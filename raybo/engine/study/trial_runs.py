@@ -11,6 +11,7 @@ import ray
 from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
 from raybo.engine.plan import Plan
 from raybo.engine.ray.connection import logs_directory
+from raybo.engine.ray.liveness import OwnRaylet
 from raybo.engine.study.capacity import Capacity
 from raybo.engine.study.dispatch import DispatchedTrial
 from raybo.engine.study.ending import Ending
@@ -62,6 +63,7 @@ class TrialRuns:
         self.judge = Judge(log, self.apply)
         self.output = TrialOutput(plan.path if plan.is_kept else None, log.note, plan.artifacts)
         self._name = secrets.token_hex(8)
+        self._own_raylet = OwnRaylet()
         self.launcher = Launcher(
             objective,
             function,
@@ -140,6 +142,8 @@ class TrialRuns:
         self.apply(dispatched, Occurrence.SUBMITTED, {})
         asyncio.get_running_loop().call_soon(prepare)  # not before the trial is on its way
         occurrence, data = await dispatched.outcome(self.plan.options.trial_seconds, self.on_cluster)
+        if occurrence in (Occurrence.WORKER_LOST, Occurrence.NEVER_BEGAN):
+            await self._own_raylet.end_with_it()
         self._collect_output(dispatched)
         if occurrence is Occurrence.RETURNED:
             data = self.judge.result(number, data)

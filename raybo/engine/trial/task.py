@@ -7,6 +7,7 @@ study itself notices that a worker was killed.
 from __future__ import annotations
 
 import contextlib
+import errno
 import inspect
 import socket
 import sysconfig
@@ -26,6 +27,7 @@ from raybo.engine.ray import pickling
 from raybo.engine.ray.connection import logs_directory
 from raybo.engine.ray.priority import lower_priority
 from raybo.engine.ray.resources import resources_of
+from raybo.engine.ray.signals import end_on_sigterm
 from raybo.engine.run_options import Keep
 from raybo.engine.trial.artifacts import trial_files
 from raybo.engine.trial.captured_output import Chunk, capture_output
@@ -55,6 +57,8 @@ REASON_CHARACTERS = 250
 NOTE_CHARACTERS = 300
 TERSE = (LookupError, AssertionError)  # errors whose messages say little without the line that raised them
 LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))
+CAUSES = 10  # of an exception, one of the other
+MAKE_ROOM = "make room on the disk; --retry-failed runs again what is lost by then"
 OURS = __file__, pickling.__file__  # a traceback leaves out the lines of these files
 
 
@@ -138,6 +142,7 @@ def trial_task(
         config, number, attempt, seed, info, objects = arguments
         info = AttemptInfo(*info)
         lower_priority()
+        end_on_sigterm()  # again for each trial: the one before may have set a handler of its own
         isolate_child_processes()
         send_context = None
         if study.notifies:  # the limit counts from here, not from when the trial was submitted
@@ -267,6 +272,8 @@ def run_trial(
     except passing:
         raise
     except BaseException as error:  # noqa: BLE001  # SystemExit too: whatever the objective raises is its result
+        if (full := lacked_room(error)) is not None:
+            return Occurrence.WORKER_LOST, {"reason": full}
         observed = _read_context(context, contexts) if contexts else EventData()
         return Occurrence.RAISED, {**data, "seconds": _since(begun), **observed, **_described(error)}
     data = {**data, "seconds": _since(begun), **_read_context(context, contexts)}
@@ -313,6 +320,18 @@ def _line_of(error: BaseException) -> str:
         at = (own or frames)[-1]
         return f" ({Path(at.filename).name}:{at.lineno}{f': {at.line}' if at.line else ''})"
     return ""
+
+
+def lacked_room(error: BaseException) -> str | None:
+    """Return, in words, that a disk was full, which is no fault of the job's; None if something else is wrong."""
+    seen: BaseException | None = error
+    for _ in range(CAUSES):
+        if seen is None:
+            break
+        if isinstance(seen, OSError) and seen.errno in (errno.ENOSPC, errno.EDQUOT):
+            return f"{in_words(seen)[:REASON_CHARACTERS]}; {MAKE_ROOM}"
+        seen = seen.__cause__ or seen.__context__
+    return None
 
 
 def _since(begun: float) -> float:
