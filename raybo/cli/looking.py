@@ -82,9 +82,9 @@ def show(
         raybo show job.db --json > job.json
 
     --json prints one object, as `raybo export --to json` does: study (what is tuned, and how), planned (the number of
-    trials), ended (why, or empty), best and best_expected (numbers, or null), front (numbers, with several metrics),
-    notes (at, trial and text, where any were taken) and trials. It holds every trial unless --last is given; with
-    --trial, that trial alone; with --context, the best one for it; with --priors, a list of objects with the keys
+    trials), ended (why, or empty), best, best_expected and recommended (numbers, or null), front (numbers, with several
+    metrics), notes (at, trial and text, where any were taken) and trials. It holds every trial unless --last is given;
+    with --trial, that trial alone; with --context, the best one for it; with --priors, a list of objects with the keys
     study, weight, trials, taken, metric, knows and only_there. The keys of a trial: number, state, value, config,
     context, seconds, suggest_seconds, suggest_processor_seconds, attempt, reason, tags, details; values and
     violations if there are several metrics or constraints; expected and expected_sd if a model has an expectation

@@ -39,9 +39,9 @@ def facts(study: Study) -> str:
         ("", f"finished{of_planned(study)}", str(done)),
         ("failed" if failed else "", "failed", str(failed)),
     ]
-    if study.incumbent is not None and (expected := study.expected(study.best)) is not None:
-        over = "its expected value over contexts" if study.context is not None else "what a model expects there"
-        facts.append(("", over, shown(expected[0])))
+    if study.incumbent is not None and (expected := study.expected(study.recommended)) is not None:
+        over = " over contexts" if study.context is not None else ""
+        facts.append(("", f"expected of the recommended trial{over}", shown(expected[0])))
     if done and (found := study.confirmed):
         why = (
             "which broke the fewest constraints in further runs"
@@ -88,9 +88,9 @@ def _reached(study: Study) -> tuple[str, str, str]:
 
 
 def best_configuration(study: Study) -> str:
-    """The best trial's parameters; with several metrics those of the front, where nothing is feasible the nearest.
+    """The recommended trial's parameters; with several metrics those of the front.
 
-    Where none has finished, those of the pruned one that came furthest.
+    Where nothing is feasible, the nearest; where none has finished, those of the pruned one that came furthest.
     """
     if (furthest := study.furthest) is not None:
         rows = [(name, shown(value)) for name, value in study.space.named_values(furthest.config)]
@@ -111,9 +111,10 @@ def best_configuration(study: Study) -> str:
         return f"<section class=whole><h2>Pareto front</h2><div class=wide>{_table(head, front)}</div></section>"
     if study.incumbent is None:
         return f"<section><h2>Nothing is feasible yet</h2><p class=what>{html.escape(study.nearest)}</p></section>"
-    best = study.best
-    rows = [(name, shown(value)) for name, value in study.space.named_values(best.config)]
-    return f"<section><h2>Best trial: number {best.number}</h2>{_table((), rows)}</section>"
+    used = study.recommended
+    rows = [(name, shown(value)) for name, value in study.space.named_values(used.config)]
+    words = html.escape(f"{study.recommendation}.")
+    return f"<section><h2>Recommended: trial {used.number}</h2><p class=what>{words}</p>{_table((), rows)}</section>"
 
 
 def settings(study: Study) -> str:

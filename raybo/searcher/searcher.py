@@ -440,8 +440,27 @@ class Searcher:
         return self._apply(self.known(config), result)
 
     @property
+    def recommended(self) -> Trial:
+        """The trial whose configuration to use: that for which a model expects the best value, see `best_expected`.
+
+        As with noise the best value measured is partly luck, it need not be `best`. If configurations were run again to
+        confirm them, it is the one with the best mean of these runs.
+
+        Raises:
+            TrialError: as `best`.
+        """
+        return self._recommender.recommended
+
+    @property
+    def recommendation(self) -> str:
+        """Which trial is recommended, and why, in a sentence; TrialError as `best`."""
+        return self._recommender.sentence
+
+    @property
     def best(self) -> Trial:
-        """The best feasible trial; if a context is declared, the one with the best estimated expectation over it.
+        """The feasible trial with the best value measured; with noise that is partly luck, and `recommended` is not.
+
+        If a context is declared, it is the one with the best estimated expectation over it.
 
         A lucky context does not make a trial the best. With a context, the estimate and its standard deviation, in the
         user's units, are `best.details["expected"]` and `["expected_sd"]`, once enough trials have finished for a

@@ -422,7 +422,7 @@ def test_a_study_is_shown(run, journal):
     assert (code, err) == (0, ""), (out, err)
     assert "job: max score, method random, seed 0; 1 finished, 1 failed" in out
     assert "ValueError: no" in out
-    assert "best score 0.5 (trial 0)" in out
+    assert "recommended: trial 0, score 0.5, the best so far" in out
     code, last, _ = run("show", "job.db", "--last", "1")
     assert code == 0
     assert len(last.splitlines()) == len(out.splitlines()) - 1
@@ -553,7 +553,7 @@ def test_the_best_configuration_is_printed_at_the_end(run, folder, engine):
     engine.answer = study(FINISHED, FAILED)
     code, out, _ = run("tune", "job.py")
     assert code == 0
-    assert "best score 0.5 (trial 0)" in out
+    assert "recommended: trial 0, score 0.5, the best so far" in out
     assert [line.split() for line in out.splitlines()[1:3]] == [["x", "0.5"], ["n", "3"]]
     assert "2 trials, kept in job.db" in out
 

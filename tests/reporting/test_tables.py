@@ -75,8 +75,10 @@ def test_study_view_shows_every_trial_and_the_best():
     }.items():
         for fact in facts:
             assert fact in rows[number]
-    best = text[text.index("best ") :]
-    assert best.splitlines()[0] == "best [i]score 0.123457 (trial 0)"
+    best = text[text.index("recommended: ") :]
+    assert best.splitlines()[0] == (
+        "recommended: trial 0, [i]score 0.123457, the best so far; there are too few trials for a model"
+    )
     assert [line.split() for line in best.splitlines()[1:4]] == [["lr", "0.000123457"], ["m.n", "3"], ["m.c", "[bold]"]]
 
 
@@ -101,7 +103,7 @@ def test_on_a_narrow_terminal_nothing_is_lost():
 
 
 def test_the_best_is_named_with_its_configuration():
-    assert text_of(best_view(study_of(*EVERY_STATE, mode="min"))).startswith("best [i]score -1e-07 (trial 6)")
+    assert text_of(best_view(study_of(*EVERY_STATE, mode="min"))).startswith("recommended: trial 6, [i]score -1e-07, ")
 
 
 def test_values_have_six_figures():

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raybo.record.confirmed import again_count
 from raybo.record.events import Event
 from raybo.record.ledger import Ledger
 from raybo.record.states import State
 from raybo.record.trial import Trial
-from raybo.study.confirmation import again_count
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from raybo.job.objective import Objective
 from raybo.journal import Journal, clean
 from raybo.journal.beside import without_password
 from raybo.record.code import last_code
+from raybo.record.confirmed import again_count
 from raybo.record.events import (
     Asked,
     AttemptEvent,
@@ -43,7 +44,6 @@ from raybo.record.states import COUNTED, FAILURES, State
 from raybo.record.stopping import Stopping
 from raybo.record.trial import saved_share
 from raybo.searcher import NO_CONTEXT, Searcher
-from raybo.study.confirmation import again_count
 
 E = TypeVar("E", bound=Event)
 
