@@ -33,7 +33,7 @@ from typing import Any, TypeAlias, cast
 from raybo.common.arguments import a_list, is_number, truth, whole_number
 from raybo.common.errors import SpaceError
 from raybo.common.messages import nearest, shown
-from raybo.space import Categorical, Float, Integer, Ordinal, Parameter
+from raybo.space import Categorical, Float, Integer, Ordinal, named
 
 Parameters: TypeAlias = dict[str, Any]  # parameters, and constants, by name
 
@@ -250,24 +250,24 @@ def _changed(whose: str, space: Parameters, leave_out: Sequence[str], changes: P
 
 def _narrowed(name: str, parameter: Any, change: Any) -> Any:
     """Return a parameter as a keyword changes it: a narrower one, another one, or a constant."""
+    try:
+        return _as_changed(name, parameter, change)
+    except SpaceError as error:
+        raise named(error, name) from None
+
+
+def _as_changed(name: str, parameter: Any, change: Any) -> Any:
     if isinstance(change, tuple) and isinstance(parameter, (Float, Integer)):
         if len(change) != 2 or not all(map(is_number, change)):
             raise SpaceError(f"{name}: a range is narrowed by (low, high), got {shown(change)}")
         low, high = (parameter.accept(end, name) for end in change)
         narrow: Any = {"low": low, "high": high, "guess": min(max(cast(float, parameter.guess), low), high)}
-        return _checked(name, replace(parameter, **narrow))
+        return replace(parameter, **narrow)
     if isinstance(change, list) and isinstance(parameter, (Float, Integer, Categorical)):
         kept = [parameter.accept(value, name) for value in change]
         kind = type(parameter) if isinstance(parameter, Categorical) else Ordinal
-        return _checked(name, kind(kept, guess=parameter.guess) if parameter.guess in kept else kind(kept))
-    if isinstance(change, (Float, Integer, Categorical)):
-        return _checked(name, change)
+        return kind(kept, guess=parameter.guess) if parameter.guess in kept else kind(kept)
     return change
-
-
-def _checked(name: str, parameter: Parameter) -> Parameter:
-    parameter.check(name)
-    return parameter
 
 
 READY: Mapping[str, Callable[[], Parameters]] = {
