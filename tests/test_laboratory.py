@@ -28,7 +28,7 @@ def a_run(problem, variant, seed, final):
 
 
 def test_problem_sets_are_disjoint():
-    names = [problem.name for problem in (*DEVELOPMENT, *VALIDATION)]
+    names = [p.name for p in (*DEVELOPMENT, *VALIDATION, *SETS["trees"], *SETS["validation-trees"])]
     assert len(set(names)) == len(names)
     recipes = [(p.make.func, p.make.args) for p in (*DEVELOPMENT, *VALIDATION)]  # type: ignore[attr-defined]
     assert len(set(recipes)) == len(recipes)
@@ -227,3 +227,40 @@ def test_bbob_output_includes_targets_reached(tmp_path, capsys, monkeypatch):
     main(["sobol", "--on", "bbob-2d-f1", "--seeds", "1", "--out", str(out)])
     lines = [" ".join(line.replace("│", " ").split()) for line in capsys.readouterr().out.splitlines()]
     assert "sobol 0.000 0.020 1.000 1.000" in lines  # after 5, 10 and 20 trials, and after all 40
+
+
+def test_tree_jobs_are_judged_on_other_splits():
+    for name in ("xgboost-diabetes", "gradient-friedman"):
+        task = PROBLEMS[name].make()
+        config = task.space.decode(np.full((1, task.space.d), 0.5))[0]
+        assert task.elsewhere is not None
+        assert task.value(config) == task.value(config)
+        assert task.elsewhere(config) == task.elsewhere(config) != task.value(config)
+
+
+def test_a_table_tells_of_other_splits(tmp_path, capsys, monkeypatch):
+    out = tmp_path / "runs.csv"
+    space = raybo.Space({"x": raybo.Float(0, 1)})
+    task = Task(space, lambda config: config["x"], elsewhere=lambda config: config["x"] + 1.0)
+    monkeypatch.setattr("benchmarks.default.__main__.RANDOM_SEEDS", 2)
+    monkeypatch.setitem(PROBLEMS, "split", Problem("split", "jobs", 6, lambda: task))
+    for key in (("split", OPTIMUM, 0), *(("split", "random", seed) for seed in range(2))):
+        Table(out).add(run(*key))
+    main(["random", "--on", "split", "--seeds", "2", "--out", str(out)])
+    found = Table(out).runs["split", "random", 1]
+    assert found.best_elsewhere == found.recommended_elsewhere == pytest.approx(1.0 + found.final)
+    assert "on other splits" in capsys.readouterr().out
+    runs._made.cache_clear()
+
+
+def test_first_points_differ_between_problems_of_a_seed():
+    assert runs.method_seed("branin", 3) == runs.method_seed("branin", 3) != runs.method_seed("draw3", 3)
+
+
+def test_a_table_without_other_splits_is_continued(tmp_path):
+    path = tmp_path / "old.csv"
+    header = [name for name in Table.HEADER if name not in Table.OTHERS]
+    path.write_text(",".join(header) + "\n")
+    Table(path).add(a_run("branin", "auto", 0, 1.5))
+    assert {len(line.split(",")) for line in path.read_text().splitlines()} == {len(header)}
+    assert Table(path).runs["branin", "auto", 0].best_elsewhere is None

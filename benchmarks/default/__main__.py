@@ -28,7 +28,19 @@ from rich.table import Table as TrialOutput
 
 from benchmarks.default.peers import ONE_BY_ONE, PACKAGES, PEERS
 from benchmarks.default.runs import AFTER, OPTIMUM, Run, Table, run, task_of
-from benchmarks.default.score import MEASURES, RANDOM, Scores, difference, group, ranks, scales, scores, targets_reached
+from benchmarks.default.score import (
+    BEST_ELSEWHERE,
+    ELSEWHERE,
+    MEASURES,
+    RANDOM,
+    Scores,
+    difference,
+    group,
+    ranks,
+    scales,
+    scores,
+    targets_reached,
+)
 from benchmarks.default.sets import PROBLEMS, SETS
 from benchmarks.default.variants import with_workers
 from benchmarks.figures import console
@@ -120,6 +132,8 @@ def report(table: Table, names: list[str], variants: list[str], seeds: set[int],
         out.print(summary(f"{title}, {len(mine)} problems, {len(seeds)} seeds", found, variants, mine))
         if all(PROBLEMS[name].is_seeded for name in mine):
             out.print(course(chosen, variants, mine))
+        if judged := [name for name in mine if name in found[variants[0]].regrets[BEST_ELSEWHERE]]:
+            out.print(elsewhere(found, variants, judged))
         if by_problem and title in groups:
             out.print(each(found, variants, mine))
 
@@ -153,6 +167,22 @@ def course(runs: list[Run], variants: list[str], problems: list[str]) -> TrialOu
         made.add_column(heading)
     for variant in dict.fromkeys([*variants, RANDOM]):
         made.add_row(variant, *(f"{targets_reached(runs, variant, problems, each):.3f}" for each in measures))
+    return made
+
+
+def elsewhere(found: dict[str, Scores], variants: list[str], problems: list[str]) -> TrialOutput:
+    """A row per variant: what its best and its recommended configurations are worth on other splits and seeds."""
+    made = TrialOutput(
+        title=f"on other splits, {len(problems)} problems; 1 is random's best on its own", title_justify="left"
+    )
+    for heading in ("variant", *ELSEWHERE, *(f"{measure}, less the first's" for measure in ELSEWHERE)):
+        made.add_column(heading)
+    for variant in dict.fromkeys([*variants, RANDOM]):
+        row = [variant, *(f"{found[variant].of(measure, problems):.3f}" for measure in ELSEWHERE)]
+        for measure in ELSEWHERE if variant not in (variants[0], RANDOM) else ():
+            less = difference(found[variant], found[variants[0]], measure, problems)
+            row.append(f"{less.mean:+.3f} ({less.low:+.3f} to {less.high:+.3f})")
+        made.add_row(*row)
     return made
 
 

@@ -26,12 +26,14 @@ class Task:
         value: of a configuration, without noise; lower is better. NaN where its trial fails.
         optimum: the least value; None if nobody knows it.
         noise: standard deviation of what is added to the value that a method is told.
+        elsewhere: what a configuration is worth on other splits and seeds than the search sees; None if there are none.
     """
 
     space: raybo.Space
     value: Callable[[Config], float]
     optimum: float | None = None
     noise: float = 0.0
+    elsewhere: Callable[[Config], float] | None = None
 
     def told(self, value: float, rng: np.random.Generator) -> float:
         """Return the value that a method is told."""

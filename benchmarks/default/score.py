@@ -42,6 +42,11 @@ MEASURES: dict[str, Callable[[Run], float]] = {
     "mean": lambda run: run.mean,
     **{f"after {n}": partial(_after, place=place) for place, n in enumerate(AFTER)},
 }
+BEST_ELSEWHERE = "best elsewhere"
+ELSEWHERE: dict[str, Callable[[Run], float | None]] = {  # of problems that have other splits
+    BEST_ELSEWHERE: lambda run: run.best_elsewhere,
+    "recommended elsewhere": lambda run: run.recommended_elsewhere,
+}
 
 
 @dataclass(frozen=True)
@@ -103,9 +108,10 @@ def scores(runs: Iterable[Run], scale: dict[str, Scale]) -> dict[str, Scores]:
     for run in runs:
         if run.problem not in scale:
             continue
-        mine = found.setdefault(run.variant, Scores({measure: {} for measure in MEASURES}, {}))
-        for measure, read in MEASURES.items():
-            mine.regrets[measure].setdefault(run.problem, {})[run.seed] = scale[run.problem].regret(read(run))
+        mine = found.setdefault(run.variant, Scores({measure: {} for measure in (*MEASURES, *ELSEWHERE)}, {}))
+        for measure, read in (*MEASURES.items(), *ELSEWHERE.items()):
+            if (value := read(run)) is not None:
+                mine.regrets[measure].setdefault(run.problem, {})[run.seed] = scale[run.problem].regret(value)
         mine.milliseconds.setdefault(run.problem, []).append(run.milliseconds)
     return found
 

@@ -8,6 +8,9 @@ what takes long there are `quarter` and `eighth`, every fourth and every eighth 
 `independent` is what others measure on too: all 24 functions of BBOB in 2, 5 and 10 dimensions (`bbob-2d` and so on)
 with 20 evaluations a dimension, every seed another instance, and the networks of HPOBench on all its eight data sets
 (`hpobench`).
+
+`trees` and `validation-trees` are boosting and forests, for development and for validation, which are judged on other
+splits too.
 """
 
 from __future__ import annotations
@@ -26,6 +29,12 @@ def _job(name: str) -> Task:
     from benchmarks.default import jobs  # scikit-learn takes a second to load
 
     return getattr(jobs, name)()  # type: ignore[no-any-return]
+
+
+def _tree_job(name: str) -> Task:
+    from benchmarks.default import trees
+
+    return trees.JOBS[name]()
 
 
 def _some(group: Group, trials: int, rows: dict[str, tuple[Callable[..., Task], tuple[Any, ...]]]) -> list[Problem]:
@@ -201,6 +210,15 @@ HPOBENCH = [
     *_some("jobs", 40, {f"hpobench-{name}": (_s.trained, ("HPOBench", name)) for name in ("blood_transfusion", "car")}),
 ]
 
+TREES = "xgboost-australian xgboost-diabetes extra-trees-vehicle forest-kc1 gradient-friedman lightgbm-wine".split()
+VALIDATION_TREES = (
+    "first-study xgboost-vehicle histogram-made forest-diabetes extra-trees-digits extra-trees-friedman "
+    "lightgbm-australian"
+).split()
+OF_TREES, OF_VALIDATION_TREES = (
+    _some("jobs", 50, {name: (_tree_job, (name,)) for name in names}) for names in (TREES, VALIDATION_TREES)
+)
+
 SMALL = (
     "bbob-f3-d3 bbob-f8-d5 bbob-f17-d5 bbob-f21-d5 hartmann6 styblinski6 cosine8 hartmann6-noisy logs3 walled4 kinds7 "
     "bbob-mixed-f3-d10 lcbench-7593 lcbench-34539 lcbench-126029 hpobench-australian hpobench-vehicle"
@@ -215,9 +233,15 @@ SETS = {
     "wide": WIDE,
     **{f"bbob-{d}d": problems for d, problems in BBOB.items()},
     "hpobench": HPOBENCH,
+    "trees": OF_TREES,
+    "validation-trees": OF_VALIDATION_TREES,
     "independent": [*chain(*BBOB.values()), *HPOBENCH],
     "small": [problem for problem in DEVELOPMENT if problem.name in SMALL],
 }
 PROBLEMS = {
-    problem.name: problem for problem in (*DEVELOPMENT, *VALIDATION, *LONG, *WIDE, *HPOBENCH, *chain(*BBOB.values()))
+    problem.name: problem
+    for problem in (
+        *(*DEVELOPMENT, *VALIDATION, *LONG, *WIDE, *HPOBENCH, *chain(*BBOB.values())),
+        *(*OF_TREES, *OF_VALIDATION_TREES),
+    )
 }

@@ -47,6 +47,9 @@ if TYPE_CHECKING:
     help="Read FILE as a module name, as `python -m` does, even if there is a file of that name.",
 )
 @click.option("--detach", is_flag=True, help="Leave the study running on its cluster: see `raybo attach`.")
+@click.option(
+    "--in-process", is_flag=True, help="Run the trials one after the other in this process, without starting Ray."
+)
 def tune(
     file: str,
     storage: Path | None,

@@ -4,6 +4,8 @@ The user's process
     driver                 begins a study
     run_options, arguments check what `tune` is given
     description            settles what is studied, with the journal
+    in_process             runs a study in this process, without Ray
+    interruptions          keeps Ctrl-C and time limits away from what must not be cut in two
     follow                 follows a study until it ends
     progress, console      show its progress on a terminal that obeys raybo alone
     detached_studies       finds the studies that run detached on a cluster

@@ -89,6 +89,7 @@ def tune_arguments(
     defaults: Mapping[str, Any] | None = None,
     enqueue: Sequence[Any] = (),
     detach: bool = False,
+    in_process: bool = False,
     fresh_workers: bool = False,
     retry_failed: bool = False,
     keep_going: bool = False,
@@ -133,6 +134,10 @@ def tune_arguments(
             configuration and a value is added as a known result.
         detach: leave the study running on its cluster, under the name of its journal without `.db`, and return at once
             with what there is so far; `raybo attach NAME` follows it, `raybo stop NAME` ends it.
+        in_process: run the trials in this process, one after the other, without Ray, which takes seconds to start. The
+            journal is the same, so either continues the other. A trial that takes too long is ended where Python can
+            be interrupted (the main thread, not on Windows), else at its next report; one that ends this process ends
+            the command; what trials print is not kept; `watch` is called in another thread.
         fresh_workers: run every trial in a new process, for jobs that leave something behind in their process (a
             patched module, a limit, memory); it costs a second or two per trial, and whatever a job caches is computed
             again.
@@ -184,6 +189,9 @@ def tune_arguments(
         raise RayError("artifacts are kept under the name of a permanent journal; give storage")
     if storage is None and run.detach:
         raise RayError("a detached study needs a permanent journal; give storage")
+    for name in ("workers", "address", "detach", "fresh_workers"):
+        if run.in_process and getattr(run, name) not in (None, False) and (name, run.workers) != ("workers", 1):
+            raise RayError(f"in_process runs one trial after the other in this process, without Ray; leave out {name}")
     if settings is not None:
         by_name(settings, "settings", "the objective's keyword parameters", ObjectiveError)
     if scheduler_options is not None:
@@ -197,6 +205,8 @@ def tune_arguments(
     bound = _bound(objective, settings or {}, metrics, constraints)
     if run.processes is not None:
         bound = replace(bound, processes=run.processes)
+    if run.in_process and bound.is_gang:
+        raise RayError("in_process runs each trial as one process, this one; leave it out, or give processes=1")
     if run.trial_seconds is None:
         run = replace(run, trial_seconds=bound.trial_seconds)
     for name in ("target", "stop_below_gain", "confirm"):

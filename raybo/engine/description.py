@@ -15,8 +15,7 @@ from raybo.job.objective import Objective
 from raybo.job.shared_data import fingerprint, is_data
 from raybo.record.description import Description
 from raybo.record.history import GENERATION
-from raybo.schedulers import Scheduler
-from raybo.searcher import Searcher, scheduler_for, seed_for
+from raybo.searcher import Searcher, method_or_earlier, scheduler_for, scheduler_or_earlier, seed_for
 from raybo.space import object_to_json
 
 TYPING_ERROR = 0.75  # likeness from which an unknown option is taken for a misspelt argument of `tune`
@@ -37,24 +36,16 @@ def searcher_for(
     Args:
         rule: the scheduler and its options.
     """
-    scheduler, given = rule
-    rule_name = None if scheduler is None else schedulers.name_of(scheduler)  # an unknown one is reported first
-    if earlier is not None and rule_name in (None, earlier.scheduler) and not isinstance(scheduler, Scheduler):
-        scheduler = rule_name = earlier.scheduler
-        given = given or earlier.scheduler_options
+    scheduler, given = scheduler_or_earlier(*rule, earlier)
+    rule_name = None if scheduler is None else schedulers.name_of(scheduler)
     steps = objective.steps
     if scheduler is not None and steps is None:
         raise ObjectiveError(
             f"{objective.name} declares no steps, so there is nothing for the scheduler {rule_name} to judge; say with "
             "@raybo.objective(..., steps=...) how many reports a whole run makes"
         )
-    name = "auto" if method is None else methods.name_of(method)
-    if earlier is not None:
-        name = earlier.method if method is None else name
-        seed = earlier.seed if seed is None else seed
-        if name == earlier.method and not options and not isinstance(method, methods.Method):
-            options = earlier.options
-    method = name if method is None else method
+    method, options = method_or_earlier(method, options, earlier)
+    seed = earlier.seed if seed is None and earlier is not None else seed
     for option in options:
         is_known = option in ELSEWHERE or option in (known for known, _, _ in methods.describe(method)[1])
         if not is_known and (meant := near(option, list(inspect.signature(tune_arguments).parameters), TYPING_ERROR)):
@@ -65,7 +56,7 @@ def searcher_for(
         objective=objective.name,
         goals=objective.goals,
         space=objective.space,
-        method=name,
+        method=methods.name_of(method),
         seed=seed_for(seed),
         settings={key: object_to_json(_named(value)) for key, value in sorted(objective.settings.items())},
         options=methods.options_of(method, made, options),

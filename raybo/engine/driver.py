@@ -19,6 +19,7 @@ from raybo.common.messages import first_line, in_words
 from raybo.engine.arguments import Arguments, taking, tune_arguments
 from raybo.engine.description import searcher_for
 from raybo.engine.follow import leave, make_named, run_to_end
+from raybo.engine.in_process import InProcess
 from raybo.engine.plan import Plan
 from raybo.engine.progress import Watch, watching
 from raybo.engine.ray.connection import here, is_local, ray_for_study, starts_its_own
@@ -73,7 +74,10 @@ def tune(given: Arguments) -> Study:
         )
         try:
             with watching(False if given.run.detach and given.watch is None else given.watch) as watch:
-                _run(given.objective, given.run, planned, last, watch)
+                if given.run.in_process:
+                    InProcess(planned(workers=1, after=last), given.objective, watch).run()
+                else:
+                    _run(given.objective, given.run, planned, last, watch)
         except RayError:
             if not journal.read(path, description)[1]:  # nothing has begun: leave nothing for the next command to match
                 path.unlink()

@@ -142,6 +142,7 @@ class RunOptions:
     )
     address: str | None = argument(None, _address)
     detach: bool = argument(False, _flag)
+    in_process: bool = argument(False, _flag)
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

@@ -105,9 +105,11 @@ def acquire(path: Path, driver: int) -> Lock:
             held_by = _holder(file)
             file.close()
             if not (_driver_is_gone(held_by) or _is_superseded(held_by, driver)) or time.monotonic() > give_up:
+                is_own = held_by.get("process") == os.getpid() and held_by.get("host") == socket.gethostname()
+                remedy = "this one); close that searcher" if is_own else "); wait for it to end"
                 raise JournalInUse(
                     f"{path}: another study is writing it (process {held_by.get('driver', '?')} on "
-                    f"{held_by.get('host', '?')}); wait for it to end, or use another file"
+                    f"{held_by.get('host', '?')}{', ' * is_own}{remedy}, or use another file"
                 ) from None
             time.sleep(0.1)
             continue

@@ -52,10 +52,15 @@ class DispatchedTrial:
     _started: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _over_limit: bool = field(default=False, init=False)
 
-    def submit(self, task: Any) -> None:
-        """Note that this attempt has been submitted to Ray."""
+    def submit(self, task: Any, *arguments: Any) -> None:
+        """Submit this attempt to Ray, as a task with these arguments."""
         self.submitted = time.monotonic()
-        self.task = task
+        self.task = task.remote(*arguments)
+
+    def submit_gang(self, gang: Gang) -> None:
+        """Take the processes as which this attempt runs, if it has several."""
+        self.submitted = time.monotonic()
+        self.task = gang
 
     @property
     def gang(self) -> Gang | None:

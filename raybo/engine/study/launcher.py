@@ -88,7 +88,7 @@ class Launcher:
         if callable(self.objective.processes) and not self.may_grow:
             workers_available(cast(Any, ray).nodes(), self.objective, count)
         if not self.objective.is_gang:
-            dispatched.submit(self.task.remote(*arguments))
+            dispatched.submit(self.task, *arguments)
             return
         task = self.task
         gang = Gang(
@@ -101,4 +101,4 @@ class Launcher:
             note=lambda text: self.note(f"trial {trial}: {text}"),
             outcome_of_error=outcome_of_error,
         )
-        dispatched.submit(gang)
+        dispatched.submit_gang(gang)

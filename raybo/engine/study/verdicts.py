@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import cast
+from typing import Any, Protocol, cast
 
 from raybo.common.errors import RayError
-from raybo.engine.lifecycle import Occurrence, Phase, Step
-from raybo.engine.study.dispatch import DispatchedTrial
+from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
 from raybo.engine.study.event_log import EventLog
 from raybo.engine.trial.artifacts import trial_files
 from raybo.engine.trial.report_sender import BATCH_SECONDS, Answer, AttemptInfo
@@ -32,6 +31,18 @@ from raybo.searcher import Searcher
 SHARE_SECONDS = 0.002  # an urgent commit waits this long for others, to share one transaction
 
 
+class Dispatched(Protocol):
+    """A trial in the engine.
+
+    Attributes:
+        life: its phase and its attempt.
+        answer: the verdict by which it was pruned or paused; None if it was not.
+    """
+
+    life: Life
+    answer: Answer | None
+
+
 class Judge:
     """Records the reports of a study's trials, and gives the verdicts on them.
 
@@ -40,7 +51,7 @@ class Judge:
         apply: performs what follows an occurrence.
     """
 
-    def __init__(self, log: EventLog, apply: Callable[[DispatchedTrial, Occurrence, EventData], Step]) -> None:
+    def __init__(self, log: EventLog, apply: Callable[[Any, Occurrence, EventData], Step]) -> None:
         self.log = log
         self.rule = log.searcher.rule
         self._apply = apply
@@ -69,7 +80,7 @@ class Judge:
                 [trials[cast(int, event.trial)] for event in verdicts if event.kind is Kind.PRUNED]
             )
 
-    async def receive(self, dispatched: DispatchedTrial, batch: list[EventData]) -> Answer:
+    async def receive(self, dispatched: Dispatched, batch: list[EventData]) -> Answer:
         """Record what a running attempt has reported, and answer once that is committed."""
         attempt, is_awaited = dispatched.life.attempt, False
         for data in batch:
@@ -91,25 +102,49 @@ class Judge:
             return dispatched.answer or Answer("gone", "its study has given it up")
         return Answer(waits_at=self._waits_at(dispatched.life.trial))
 
-    async def _record(self, dispatched: DispatchedTrial, data: EventData) -> bool:
-        """Record one report and the verdict on it; True if the trial waits until they are committed."""
-        number, searcher = dispatched.life.trial, self.log.searcher
-        saves = "checkpoint" in data
-        if saves:
+    def receive_now(self, dispatched: Dispatched, batch: list[EventData]) -> Answer:
+        """Do as `receive`, without an event loop."""
+        for data in batch:
+            if dispatched.life.phase is not Phase.RUNNING:
+                break
+            report = self._added(dispatched, data)
+            verdict, rule = broken_by(report, self.log.searcher.goals), JOB
+            if not verdict.prune and self.rule is not None and self._can_judge(report):
+                verdict, rule = self.rule.verdict(self.log.searcher.history, report.trial), self.rule.name
+            if verdict.action != "go":
+                self._carry_out(dispatched, verdict, rule, report)
+        self.log.commit()
+        if dispatched.life.phase is not Phase.RUNNING:
+            return dispatched.answer or Answer("gone", "its study has given it up")
+        return Answer(waits_at=self._waits_at(dispatched.life.trial))
+
+    def _added(self, dispatched: Dispatched, data: EventData) -> Reported:
+        """Add the event of a report."""
+        number = dispatched.life.trial
+        if "checkpoint" in data:
             self._warn_if_elsewhere(number, data["checkpoint"])
-        is_repeated = data["step"] <= searcher.history.records[number].step
+        is_repeated = data["step"] <= self.log.searcher.history.records[number].step
         repeated: EventData = {"repeated": True} if is_repeated else {}
-        event = self.log.add(Reported.of(number, {**data, "attempt": dispatched.life.attempt, **repeated}))
-        verdict, rule = broken_by(event, searcher.goals), JOB
+        return self.log.add(Reported.of(number, {**data, "attempt": dispatched.life.attempt, **repeated}))
+
+    def _can_judge(self, report: Reported) -> bool:
+        """True if the scheduler may end the trial by this report."""
+        history = self.log.searcher.history
+        return self.rule is not None and not report.repeated and self.rule.can_judge(history, report.trial)
+
+    async def _record(self, dispatched: Dispatched, data: EventData) -> bool:
+        """Record one report and the verdict on it; True if the trial waits until they are committed."""
+        event = self._added(dispatched, data)
+        verdict, rule = broken_by(event, self.log.searcher.goals), JOB
         if not verdict.prune:
-            if self.rule is None or is_repeated or not self.rule.can_judge(searcher.history, number):
-                return saves
-            verdict, rule = await self._verdict(self.rule, number), self.rule.name
+            if self.rule is None or not self._can_judge(event):
+                return event.checkpoint is not None
+            verdict, rule = await self._verdict(self.rule, event.trial), self.rule.name
         if verdict.action != "go" and dispatched.life.phase is Phase.RUNNING:
             self._carry_out(dispatched, verdict, rule, event)
         return True
 
-    def _carry_out(self, dispatched: DispatchedTrial, verdict: Verdict, rule: str, report: Event) -> None:
+    def _carry_out(self, dispatched: Dispatched, verdict: Verdict, rule: str, report: Event) -> None:
         """Have a trial end or pause by the verdict on its report."""
         number = dispatched.life.trial
         dispatched.answer = Answer(verdict.action, verdict.why)
@@ -128,7 +163,7 @@ class Judge:
         searcher = self.log.searcher
         return with_value(searcher.trials[number], data, searcher.ledger.goal, self.log.plan.description.value)
 
-    def promoted(self, in_flight: dict[int, DispatchedTrial]) -> int | None:
+    def promoted(self, in_flight: Container[int]) -> int | None:
         """Return the paused trial that a free worker resumes; None if there is none, or its last process still runs."""
         number = None if self.rule is None else self.rule.promoted(self.log.searcher.history)
         return None if number is None or number in in_flight else number

@@ -208,6 +208,7 @@ def run_trial(
     context: Space | None = None,
     send_context: Callable[[EventData], None] | None = None,
     make_sender: MakeSender | None = None,
+    passing: tuple[type[BaseException], ...] = (),
 ) -> tuple[Occurrence, EventData]:
     """Run the objective once.
 
@@ -220,6 +221,7 @@ def run_trial(
         context: the space of the contexts; None if none is declared.
         send_context: called with an event's data when the objective reports its context before its end.
         make_sender: makes the sender of its reports, given how they are read; None to send them nowhere.
+        passing: what is raised on, because it comes from outside the objective.
     Returns:
         what happened, and the data of the event that records it; without a value if that is one of its reports.
     """
@@ -278,6 +280,8 @@ def run_trial(
         observed = _read_context(context, contexts) if contexts else EventData()
         data = {**data, "seconds": _since(begun), **observed, "reason": str(end) or "the job gave it up"}
         return Occurrence.BAD_RESULT if reports.fault else Occurrence.LEFT, data
+    except passing:
+        raise
     except BaseException as error:  # noqa: BLE001  # SystemExit too: whatever the objective raises is its result
         observed = _read_context(context, contexts) if contexts else EventData()
         return Occurrence.RAISED, {**data, "seconds": _since(begun), **observed, **_described(error)}

@@ -1,4 +1,4 @@
-"""Ask and tell: one method over one space, without Ray and without files."""
+"""Ask and tell: one method over one space, without Ray."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import contextlib
 import json
 import time
 import warnings
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 
 from raybo import methods, schedulers
-from raybo.common.arguments import by_name, whole_number
+from raybo.common.arguments import whole_number
 from raybo.common.errors import MethodError, NumericalError, TrialError
 from raybo.common.messages import first_line, shown
 from raybo.common.threads import limit_threads
@@ -22,8 +23,22 @@ from raybo.methods.best import Recommender, expected_gain
 from raybo.methods.explaining import explain, is_proposed, reading_tags
 from raybo.record.contexts import ContextFields, told_context
 from raybo.record.description import Description
-from raybo.record.events import Asked, Event, Failed, Planned, Pruned, Reported, Resumed, Tags, Told, TrialEvent
-from raybo.record.goals import Goals, Mode
+from raybo.record.events import (
+    Asked,
+    Begun,
+    ContextObserved,
+    Event,
+    Failed,
+    Planned,
+    Pruned,
+    Reported,
+    Resumed,
+    Retried,
+    Tags,
+    Told,
+    TrialEvent,
+)
+from raybo.record.goals import Mode
 from raybo.record.history import GENERATION, History, Proposal
 from raybo.record.ledger import Ledger
 from raybo.record.origin import Origin, origin_of
@@ -32,12 +47,16 @@ from raybo.record.states import State
 from raybo.record.trial import Trial
 from raybo.schedulers import GO, Scheduler, Verdict
 from raybo.schedulers.rule import JOB, Rule, broken_by, event_of
-from raybo.space import Array, Row, Space, context_space
+from raybo.searcher.described import described, scheduler_for
+from raybo.space import Array, Row, Space
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack  # typing has it from Python 3.11
+    from pathlib import Path
+
+    from typing_extensions import Self, Unpack  # typing has them from Python 3.11
 
     from raybo.methods.keywords import MethodOptions
+    from raybo.searcher.kept import Kept
 
 E = TypeVar("E", bound=Event)
 
@@ -63,26 +82,32 @@ class Searcher:
     Args:
         space: what to search.
         method: a method's name, see `raybo methods`, or your own: the text "package.module:Class", a class derived from
-            `raybo.methods.Method`, or one made of it with its options.
-        mode: "max" or "min": whether larger or smaller values are better; with several metrics, say it in `metrics`.
+            `raybo.methods.Method`, or one made of it with its options; None for "auto".
+        mode: "max" or "min": whether larger or smaller values are better, None for "max"; with several metrics, say it
+            in `metrics`.
         seed: seed of every random stream; None draws one and keeps it in the attribute `seed`.
         trials: how many trials are planned; some methods depend on it.
         context: variables that each trial observes but nobody controls, declared like a space:
             `{"demand": raybo.Float(0, 1)}`.
         metrics: two to four metrics by name, each "max" or "min": `{"accuracy": "max", "seconds": "min"}`.
         constraints: bounds on the numbers given to `tell`, by name: `{"memory": "<= 2e9"}`.
-        metric: the name of a single metric, for when there are constraints and `tell` therefore takes a dict.
+        metric: the name of a single metric, None for "value"; with constraints, `tell` takes a dict that holds it.
         steps: how many steps a whole run has, if trials report as they go.
         scheduler: the name of the rule that ends trials early, see `raybo schedulers`, or your own, as for a method;
             None for no rule.
         scheduler_options: its options.
-        generation: which version of the methods' rules to use for proposals; 1 for a study started with raybo 0.1.
+        generation: which version of the methods' rules to use for proposals, None for the newest; 1 for a study started
+            with raybo 0.1.
+        storage: the journal, an SQLite file that is made if it is not there; None keeps the trials in memory only. See
+            below.
         options: the method's options.
     Raises:
-        SpaceError: the space or the context is not valid.
+        SpaceError: the space or the context is not valid, or there is none.
         MethodError: the method, the scheduler, an option, the mode, the seed, a metric, a constraint, or the number of
             trials or steps is wrong; the method needs a context, or does not support several metrics or constraints; or
             the scheduler needs steps.
+        JournalInUse: another process, or another searcher, is writing the journal.
+        JournalError: the journal cannot be written, or is about another study.
     Example:
         >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, mode="min", seed=0)
         >>> for _ in range(12):
@@ -90,48 +115,65 @@ class Searcher:
         ...     trial = searcher.tell(trial, (trial.config["x"] - 0.3) ** 2)
         >>> searcher.best.value < 0.01
         True
+
+    With `storage`, whatever is asked, told or reported is on the disk before the method returns: a process that is
+    killed at any moment has lost nothing, and the same lines continue the study. What an argument leaves out is then
+    as the journal has it, so `raybo.Searcher(storage="loop.db")` is enough. Trials that were asked for and never told
+    are `pending`: tell, `retry` or `fail` them. The journal is that of `raybo.tune`, so that `raybo.load`, `raybo show`
+    and `raybo view` read it at any time; one process writes it until `close`, or the end of a `with` block.
+
+        >>> with raybo.Searcher({"x": raybo.Float(0, 1)}, mode="min", storage="loop.db") as searcher:
+        ...     trial = searcher.ask()
+        >>> with raybo.Searcher(storage="loop.db") as searcher:
+        ...     trial = searcher.tell(searcher.pending[0], 0.5)
+        >>> raybo.load("loop.db").best.value
+        0.5
     """
+
+    _kept: Kept | None = None
 
     def __init__(
         self,
-        space: Space | Mapping[str, Any],
-        method: methods.AnyMethod = "auto",
-        mode: Mode = "max",
+        space: Space | Mapping[str, Any] | None = None,
+        method: methods.AnyMethod | None = None,
+        mode: Mode | None = None,
         seed: int | None = None,
         trials: int | None = None,
         context: Space | Mapping[str, Any] | None = None,
         metrics: Mapping[str, str] | None = None,
         constraints: Mapping[str, str] | None = None,
-        metric: str = "value",
-        generation: int = GENERATION,
+        metric: str | None = None,
+        generation: int | None = None,
         steps: int | None = None,
         scheduler: schedulers.AnyScheduler | None = None,
         scheduler_options: Mapping[str, Any] | None = None,
+        storage: Path | str | None = None,
         **options: Unpack[MethodOptions],
     ) -> None:
-        space = space if isinstance(space, Space) else Space(space)
-        context = context_space(context, space)
-        made = methods.make(method, **options)
-        goals = _goals_of(metric, mode, metrics, constraints)
-        steps = None if steps is None else whole_number(steps, "steps")
-        given = {} if scheduler_options is None else scheduler_options
-        rule = scheduler_for(scheduler, given, steps, goals)
-        description = Description(
-            objective="",
-            goals=goals,
-            space=space,
-            method=methods.label(method),
-            seed=seed_for(seed),
-            options={name: getattr(made, name) for name in sorted(options)},
-            context=context,
-            steps=steps,
-            scheduler=None if scheduler is None else schedulers.label(scheduler),
-            scheduler_options={name: getattr(rule, name) for name in sorted(given)},
-            generation=whole_number(generation, "generation"),
-        )
-        self._begin(description, made, rule)
-        if trials is not None:
-            self.plan(trials)
+        kept = None if storage is None else _kept(storage)
+        try:
+            description, made, rule = described(
+                space,
+                context,
+                (method, options),
+                (metric, mode, metrics, constraints),
+                seed,
+                steps,
+                (scheduler, {} if scheduler_options is None else scheduler_options),
+                generation,
+                kept,
+            )
+            self._begin(description, made, rule)
+            if kept is not None:
+                kept.begin(description)
+                self._replay(kept.events)
+            self._kept = kept  # from here on, events are written
+            if trials is not None and trials != self.ledger.planned:
+                self.plan(trials)
+        except BaseException:  # whatever ends the opening must give the lock back; it is passed on
+            if kept is not None:
+                kept.close()
+            raise
 
     @classmethod
     def of(
@@ -178,12 +220,43 @@ class Searcher:
         self.trials = self.ledger.trials
         self._recommender = Recommender(self.ledger)
         self._warned = False
+        self._enqueued: deque[int] = deque()  # what the user wants to be run next, and nobody was given yet
         # the last verdict on each trial, the last event that it had seen, and whose it is
         self._verdicts: dict[int, tuple[Verdict, int, str]] = {}
 
+    def _replay(self, events: Sequence[Event]) -> None:
+        """Take in a journal's events, with the verdict on each trial's last report if nothing has followed it."""
+        last = {event.trial: event for event in events}
+        begun = {event.trial for event in events if isinstance(event, TrialEvent) and not isinstance(event, Asked)}
+        for event in events:
+            self.ledger.apply(event)
+            if isinstance(event, Reported) and last[event.trial] is event and not event.repeated:
+                self._judge(event)
+        self._enqueued.extend(
+            trial.number for trial in self.pending if trial.origin is Origin.ENQUEUED and trial.number not in begun
+        )
+
+    def close(self) -> None:
+        """Close the journal, so that others may write it. Does nothing without one, and the second time."""
+        if self._kept is not None:
+            self._kept.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
     def plan(self, trials: int) -> Event:
         """Say how many trials the study will run in total; MethodError if it is not a whole number from 1."""
-        return self.apply(Planned(trials=whole_number(trials, "trials")))
+        event = self.apply(Planned(trials=whole_number(trials, "trials")))
+        self._commit()
+        return event
+
+    @property
+    def pending(self) -> list[Trial]:
+        """The trials that were asked for and have not ended, in order; those of earlier processes too."""
+        return [self.trials[number] for number in self.history.records.numbers(State.PENDING).tolist()]
 
     @overload
     def ask(self, n: None = None, context: Mapping[str, Any] | None = None) -> Trial: ...
@@ -205,12 +278,13 @@ class Searcher:
                 for it.
         Raises:
             TrialError: n is not a whole number from 1, no context is declared, or the one given does not match it.
+            JournalError: the journal cannot be written.
         """
         if isinstance(n, Mapping):
             n, context = None, n
-        if n is None:
-            return self._apply(self.propose(self.history, context))
-        return [self.ask(context=context) for _ in range(whole_number(n, "ask: n", error=TrialError))]
+        numbers = [self._next(context) for _ in range(1 if n is None else whole_number(n, "ask: n", error=TrialError))]
+        self._commit()
+        return self.trials[numbers[0]] if n is None else [self.trials[number] for number in numbers]
 
     def tell(
         self, trial: Trial | int, value: float | Mapping[str, Any], context: Mapping[str, Any] | None = None
@@ -265,9 +339,19 @@ class Searcher:
         number = self._pending(trial)
         step = self._step(number, step)
         data = reported(value, number, self.goals, self.history.judged_metric)
-        event = self.apply(Reported(number, step=step, **data))
+        record = self.history.records[number]
+        again: dict[str, Any] = {"attempt": record.attempt} if record.attempt > 1 else {}
+        if step <= record.step:
+            again["repeated"] = True
+        event = self.apply(Reported(number, step=step, **data, **again))
+        self._commit()
+        return self._judge(event)
+
+    def _judge(self, event: Reported) -> Verdict:
+        """Return the verdict on the last report."""
+        number = event.trial
         verdict, rule = broken_by(event, self.goals), JOB
-        if self.rule is not None and not verdict.prune:
+        if self.rule is not None and not verdict.prune and not event.repeated:
             verdict, rule = self.rule.judge(self.history, number), self.rule.name
         self._verdicts[number] = verdict, self.ledger.last_event, rule
         return verdict
@@ -299,6 +383,18 @@ class Searcher:
             raise TrialError(f"trial {number}: no scheduler has paused it; continue it, or prune it")
         return self._carry_out(verdict, rule, number, seen)
 
+    def retry(self, trial: Trial | int, reason: str = "") -> Trial:
+        """Say that a trial starts again, under its own number: it was interrupted, or has failed.
+
+        It is pending, and may report from step 1 again; of the steps that it repeats nothing is learned.
+
+        Raises:
+            TrialError: the trial is unknown, or neither pending nor failed.
+        """
+        number = self.history.require(trial, *Retried.before)
+        attempt = self.history.records[number].attempt + 1
+        return self._apply(Retried(number, reason=str(reason) or "it starts again", attempt=attempt))
+
     def promoted(self) -> Trial | None:
         """A paused trial that should continue now and is pending again; None if you should `ask` for a new one."""
         number = None if self.rule is None else self.rule.promoted(self.history)
@@ -321,8 +417,7 @@ class Searcher:
         """
         number = len(self.trials)
         result = Told(number, **told(value, number, self.goals), **self._read(context, number))
-        self.apply(self.known(config))
-        return self._apply(result)
+        return self._apply(self.known(config), result)
 
     @property
     def best(self) -> Trial:
@@ -463,8 +558,13 @@ class Searcher:
         return self._asked(self.history, x, row, {"origin": origin, **(source or {})}, (0.0, 0.0), {})
 
     def apply(self, event: E) -> E:
-        """Take in an event, new or from a journal; returns it with its number."""
-        return self.ledger.apply(event)
+        """Take in an event, new or from a journal; returns it with its number.
+
+        With `storage`, the next method that says so to the user commits it.
+        """
+        if self._kept is None:
+            return self.ledger.apply(event)
+        return self._kept.add(self.ledger.apply(self._kept.ready(event)))
 
     def _asked(
         self, history: History, x: Array, row: Row, tags: Tags, spent: tuple[float, float], context: ContextFields
@@ -504,7 +604,10 @@ class Searcher:
 
     def _step(self, number: int, step: int | None) -> int:
         """The step of a report, checked; TrialError where it is none, not above those before, or beyond the last."""
-        last = self.history.records[number].step
+        record = self.history.records[number]
+        last = record.step
+        if record.attempt > 1:
+            last = record.last_run[-1][0] if record.last_run and record.resumed_after is None else 0
         at = last + 1 if step is None else whole_number(step, f"trial {number}: step", error=TrialError)
         if at <= last:
             raise TrialError(f"trial {number}: steps must increase, but step {at} comes after step {last}")
@@ -518,41 +621,34 @@ class Searcher:
     def _pending(self, trial: Trial | int) -> int:
         return self.history.require_pending(trial)
 
-    def _apply(self, event: TrialEvent) -> Trial:
-        """The trial after an event of it."""
-        self.apply(event)
-        return self.trials[event.trial]
+    def _apply(self, *events: TrialEvent) -> Trial:
+        """The trial after events of it, which are committed."""
+        for event in events:
+            self.apply(event)
+        self._commit()
+        return self.trials[events[-1].trial]
+
+    def _commit(self) -> None:
+        if self._kept is not None:
+            self._kept.commit()
+
+    def _next(self, context: Mapping[str, Any] | None) -> int:
+        """The number of the next trial to run: one that was enqueued, or a proposal. The caller commits it."""
+        if not self._enqueued:
+            return self.apply(self.propose(self.history, context)).trial
+        number = self._enqueued[0]
+        known_first = self._read(context, number)
+        self.apply(Begun(number, attempt=1))
+        if known_first:
+            self.apply(ContextObserved(number, **known_first))
+        return self._enqueued.popleft()
 
 
-def seed_for(seed: int | None) -> int:
-    """Return the seed that a user gave, or draw one; MethodError if it is not a whole number from 0."""
-    if seed is None:
-        return int(np.random.SeedSequence().generate_state(1)[0])
-    return whole_number(seed, "seed", at_least=0, at_most=None)
+def _kept(storage: Path | str) -> Kept:
+    """Return the journal, opened."""
+    from raybo.searcher.kept import Kept  # SQLite takes its time, and most searchers need none
 
-
-def scheduler_for(
-    scheduler: schedulers.AnyScheduler | None, options: Mapping[str, Any], steps: int | None, goals: Goals
-) -> Scheduler | None:
-    """Return the scheduler that a user's arguments name; None if they name none, MethodError if they are wrong."""
-    if scheduler is not None:
-        return schedulers.make(scheduler, options, steps, goals.names)
-    if by_name(options, "scheduler_options", "a scheduler's options by name"):
-        raise MethodError("scheduler_options are given, but no scheduler; see `raybo schedulers`")
-    return None
-
-
-def _goals_of(
-    metric: str, mode: Mode, metrics: Mapping[str, str] | None, constraints: Mapping[str, str] | None
-) -> Goals:
-    """Return the goals that a user's arguments describe; MethodError if they make no sense."""
-    try:
-        goals = Goals.of(metrics, constraints, metric=metric, mode=mode)
-    except ValueError as error:
-        raise MethodError(str(error)) from None
-    if metric not in ("value", goals.names[0]) or mode not in ("max", goals.modes[0]):
-        raise MethodError("give metric and mode for one metric, or metrics for several, not both")
-    return goals
+    return Kept(storage)
 
 
 def _guessed(history: History) -> Proposal | None:

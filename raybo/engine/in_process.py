@@ -1,0 +1,380 @@
+"""A study in the user's own process, without Ray: one trial after the other, in the thread that began it.
+
+The journal, the proposals, the verdicts and the endings are those of a study on Ray, so either continues the other.
+What needs a process of its own is different: a trial that ends this process counts as one that lost its worker; a time
+limit ends a trial where Python can be interrupted, in the main thread of a POSIX system, and else at its next report;
+and what a trial prints is not kept. Reports come from the trial's own thread or from the one that sends them, and the
+progress is shown by a third: a lock guards what they share.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
+
+from raybo.common.errors import SpaceError
+from raybo.engine.interruptions import Guard, OutOfTime
+from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
+from raybo.engine.plan import Plan
+from raybo.engine.progress import Watch
+from raybo.engine.study.ending import Ending
+from raybo.engine.study.event_log import EventLog
+from raybo.engine.study.timings import Timings
+from raybo.engine.study.verdicts import Judge
+from raybo.engine.trial.artifacts import trial_files
+from raybo.engine.trial.report_sender import Answer, ReportSender
+from raybo.engine.trial.task import run_trial
+from raybo.job.current_trial import CurrentTrial, running
+from raybo.job.objective import Objective
+from raybo.job.shared_data import Shared
+from raybo.journal import requests
+from raybo.record.events import KINDS, LOST, Asked, Begun, ContextObserved, EventData
+from raybo.record.origin import Origin
+from raybo.record.states import State
+from raybo.schedulers.rule import JOB
+from raybo.searcher import trial_seed
+from raybo.study import warm_start
+from raybo.study.confirmation import still_to_run
+
+SHOW_SECONDS = 0.2  # between two looks of whoever watches
+LOOK_SECONDS = 1.0  # between two looks for requests while a trial reports
+STOP_REASON = "stopped by the user"
+
+
+@dataclass
+class _Running:
+    """A trial that runs here: its life so far, and the verdict that ended it."""
+
+    life: Life
+    answer: Answer | None = None
+
+
+class InProcess:
+    """Runs a study in this process.
+
+    Args:
+        plan: what to run.
+        objective: what is tuned.
+        watch: called with a `Status` several times a second, from another thread; None for nobody.
+    Raises:
+        JournalError: the journal cannot be opened.
+    """
+
+    def __init__(self, plan: Plan, objective: Objective, watch: Watch | None) -> None:
+        self.plan, self.objective, self.watch = plan, objective, watch
+        self.log = EventLog(plan, objective, Timings(1, True))
+        self.ending = Ending(self.log, plan.options.keep_going)
+        self.judge = Judge(self.log, self._apply)
+        self._guard = Guard()
+        self._current: _Running | None = None
+        self._interrupted: deque[int] = deque()  # trials that an earlier process left, or that the user has enqueued
+        self._retried: deque[int] = deque()  # trials that had failed and are wanted again
+        self._to_confirm: deque[int] | None = None  # trials whose configurations run again, once that is known
+        self._shown = plan.after
+        self._looked = 0.0  # when requests were looked for last, by the monotonic clock
+
+    def run(self) -> None:
+        """Run the study to its end.
+
+        Raises:
+            TrialError: it was given up, as its first trials all failed alike.
+            KeyboardInterrupt: Ctrl-C; the study has been stopped and its journal is whole.
+        """
+        try:
+            self._recover()
+            self.ending.check_enough()
+            with self._shown_meanwhile(), self._listening(), self._guard.ctrl_c():
+                try:
+                    while (life := self._next()) is not None:
+                        self._carry(life)
+                except KeyboardInterrupt:
+                    self._stop(STOP_REASON)
+                    raise
+                finally:
+                    self._finish()
+            self.ending.raise_if_hopeless()
+        finally:
+            self.judge.close()
+            self.log.close()
+
+    # ---- which trial is next
+
+    def _recover(self) -> None:
+        """Find the trials that an earlier process left; one that it had begun has lost its worker."""
+        self.judge.recover()
+        for trial in self.log.searcher.trials:
+            if trial.state is not State.PENDING:
+                continue
+            if trial.origin is Origin.ENQUEUED and trial.number not in self.log.touched:
+                self._interrupted.append(trial.number)
+                continue
+            life = Life(trial.number, Phase.RUNNING, trial.attempt, self.log.losses.get(trial.number, 0))
+            lost = _Running(life)
+            reason = {"reason": "the process that ran it was interrupted"}
+            if self._apply(lost, Occurrence.WORKER_LOST, reason).submit:
+                self._interrupted.append(trial.number)
+        self.log.commit()
+        if self.plan.options.retry_failed:
+            self._retried.extend(number for number, event in self.log.failures.items() if event <= self.plan.known)
+
+    def _next(self) -> Life | None:
+        """Return the next trial to run, committed; None if the study has ended."""
+        self._perform_requests()
+        self._check_time()
+        with self._guard:
+            if self.ending.stopped:
+                return None
+            if (life := self._begun_before()) is not None:
+                return life
+        searcher = self.log.searcher
+        if not (self.ending.enough or self.log.has_asked_enough()):
+            with_gain = self.plan.options.stop_below_gain is not None
+            return self._asked(searcher.propose(searcher.history, with_gain=with_gain))  # which Ctrl-C may cut short
+        if self._to_confirm is None and self.plan.options.confirm is not None:
+            self._to_confirm = deque(still_to_run(self.plan.options.confirm, searcher.trials, searcher.history))
+        if not self._to_confirm:
+            return None
+        number = self._to_confirm.popleft()
+        return self._asked(searcher.known(searcher.trials[number].config, Origin.CONFIRMED, {"confirms": number}))
+
+    def _begun_before(self) -> Life | None:
+        """Return a trial that exists and is to run now, committed; None if there is none."""
+        trials = self.log.searcher.trials
+        if self._interrupted:
+            trial = trials[self._interrupted.popleft()]
+            if trial.origin is Origin.ENQUEUED and trial.attempt == 1:
+                self.log.add(Begun(trial.number, attempt=1))
+            losses = self.log.losses.get(trial.number, 0)
+            return self._committed(Life(trial.number, attempt=trial.attempt, losses=losses))
+        if self._retried:
+            trial = trials[self._retried.popleft()]
+            phase = Phase.LOST if trial.state is State.LOST else Phase.FAILED
+            life = Life(trial.number, phase, trial.attempt)
+            return self._begun_again(life, Occurrence.WANTED_AGAIN, {"reason": "it had failed, and is retried"})
+        if not self.ending.enough and (number := self.judge.promoted({})) is not None:
+            trial = trials[number]
+            data = {"step": trial.step, "seen": self.log.newest}
+            return self._begun_again(Life(number, Phase.PAUSED, trial.attempt), Occurrence.PROMOTED, data)
+        return None
+
+    def _asked(self, event: Asked) -> Life:
+        with self._guard:
+            return self._committed(Life(self.log.add(event).trial))
+
+    def _begun_again(self, life: Life, occurrence: Occurrence, data: EventData) -> Life:
+        trial = _Running(life)
+        self._apply(trial, occurrence, data)
+        return self._committed(trial.life)
+
+    def _committed(self, life: Life) -> Life:
+        self.log.commit()
+        return life
+
+    # ---- one trial
+
+    def _carry(self, life: Life) -> None:
+        """Run a trial to its end."""
+        current = _Running(life)
+        with self._guard:
+            self._current = current
+            self._apply(current, Occurrence.SUBMITTED, {})
+        try:
+            occurrence, data = self._attempt(current)
+            with self._guard:
+                if current.life.phase is Phase.RUNNING:
+                    if occurrence is Occurrence.RETURNED:
+                        data = self.judge.result(life.trial, data)
+                    elif occurrence is Occurrence.LEFT:
+                        data = {"rule": JOB, **data}
+                    self._apply(current, occurrence, data)
+                self.log.commit()
+        finally:
+            with self._guard:
+                if current.life.phase is Phase.RUNNING:  # Ctrl-C, or an error of raybo
+                    self._apply(current, Occurrence.STOPPED, {"reason": STOP_REASON})
+                self._current = None
+
+    def _attempt(self, current: _Running) -> tuple[Occurrence, EventData]:
+        """Run the objective once."""
+        number, attempt = current.life.trial, current.life.attempt
+        trial, objective, plan = self.log.searcher.trials[number], self.objective, self.plan
+        info = self.judge.attempt_info(number)
+        limit = plan.options.trial_seconds
+        ends = None if limit is None else time.monotonic() + limit
+        seed = trial_seed(plan.description.seed, number)
+        at = trial_files(plan.path, number, attempt, plan.artifacts, info.checkpoint, plan.options.keep_checkpoints)
+        with at as (directory, checkpoints), running(CurrentTrial(number, attempt, seed, trial.config, directory)):
+            receive = partial(self._receive, current, ends)
+            send_context = None if objective.context is None else partial(self._observed, current)
+            try:
+                with self._guard.time_limit(self._seconds_left(ends)):
+                    return run_trial(
+                        objective.function,
+                        trial.config,
+                        {name: _plain(value) for name, value in objective.settings.items()},
+                        objective.goals,
+                        max(1, int(objective.num_cpus)),
+                        objective.context,
+                        send_context,
+                        partial(ReportSender, info, receive, checkpoints),
+                        (OutOfTime, KeyboardInterrupt),
+                    )
+            except OutOfTime:
+                self._check_time()
+                if self.ending.stopped:
+                    return Occurrence.STOPPED, {"reason": self.ending.stopped}
+                return self._over_limit()
+
+    def _over_limit(self) -> tuple[Occurrence, EventData]:
+        limit = self.plan.options.trial_seconds
+        return Occurrence.OVER_LIMIT, {"reason": f"it ran longer than its limit of {limit:g} seconds", "seconds": limit}
+
+    def _receive(self, current: _Running, ends: float | None, batch: list[EventData]) -> Answer:
+        """Record reports of the trial that runs, and answer whether it is to continue."""
+        with self._guard:
+            answer = self.judge.receive_now(current, batch)
+            if current.life.phase is not Phase.RUNNING:
+                return answer
+            self._perform_requests(stops_only=True)
+            self._check_time()
+            if self.ending.stopped:
+                self._apply(current, Occurrence.STOPPED, {"reason": self.ending.stopped})
+            elif ends is not None and time.monotonic() > ends:
+                self._apply(current, *self._over_limit())
+            else:
+                return answer
+            self.log.commit()
+            return Answer("gone", "it is to end here")
+
+    def _observed(self, current: _Running, data: EventData) -> None:
+        """Record the context that the trial has observed before its end."""
+        with self._guard:
+            if current.life.phase is Phase.RUNNING:
+                self.log.add(ContextObserved.of(current.life.trial, data))
+                self.log.commit()
+
+    def _apply(self, trial: _Running, occurrence: Occurrence, data: EventData) -> Step:
+        """Perform what follows an occurrence by the table of a trial's life."""
+        trial.life, following = trial.life.after(occurrence, retries=self.plan.options.retries)
+        life = trial.life
+        if following.record is None:
+            return following
+        data = {**data, "attempt": life.attempt}
+        if following.submit:
+            data["losses"] = life.losses
+            self.log.losses[life.trial] = life.losses
+        if life.phase is Phase.LOST:
+            data["kind"] = LOST
+        self.log.add(KINDS[following.record].of(life.trial, data))
+        if reason := self.ending.hopeless(1):
+            self._stop(reason)
+        self.ending.check_enough()
+        return following
+
+    # ---- how it ends, and who looks
+
+    def _stop(self, reason: str) -> None:
+        with self._guard:
+            self.ending.stop(reason)
+
+    def _finish(self) -> None:
+        """Record how the study ended."""
+        with self._guard:
+            if not self.ending.stopped:
+                self.judge.end_paused()
+            if self.ending.reason:
+                self.log.end(self.ending.reason)
+            self.log.commit()
+
+    def _check_time(self) -> None:
+        """Stop the study if its time is over."""
+        if (minutes := self.plan.options.max_minutes) is not None and self._seconds_left(None) == 0.0:
+            self._stop(f"time limit of {minutes:g} minutes")
+
+    def _seconds_left(self, ends: float | None) -> float | None:
+        """Return for how many seconds a trial may run that has to end at this time; None for as long as it likes."""
+        minutes = self.plan.options.max_minutes
+        limits = [] if ends is None else [ends]
+        limits += [] if minutes is None else [self.plan.begun + 60 * minutes]
+        return max(0.0, min(limits) - time.monotonic()) if limits else None
+
+    def _perform_requests(self, *, stops_only: bool = False) -> None:
+        """Do what the user has asked of this study from another process."""
+        if not self.plan.is_kept or (stops_only and time.monotonic() - self._looked < LOOK_SECONDS):
+            return
+        self._looked = time.monotonic()
+        for request in requests.waiting(self.plan.path):
+            if request.values is None:
+                request.done()
+                self._stop(STOP_REASON)
+            elif not stops_only and not self.ending.stopped:
+                try:
+                    asked = warm_start.wanted(self.log.searcher, request.values)
+                except SpaceError as error:
+                    self.log.note(f"an enqueued configuration does not fit: {error}")
+                    asked = None
+                if asked is not None:
+                    with self._guard:
+                        added = self.log.add(asked)
+                        self._interrupted.append(cast(int, added.trial))
+                        self.log.commit()
+                request.done()
+
+    @contextlib.contextmanager
+    def _listening(self) -> Iterator[None]:
+        """Take requests from other processes within the block."""
+        if not self.plan.is_kept:
+            yield
+            return
+        path = self.plan.path
+        requests.forget_stops(path, time.time() - (time.monotonic() - self.plan.begun))
+        requests.listen(path)
+        try:
+            yield
+        finally:
+            requests.stop_listening(path)
+
+    @contextlib.contextmanager
+    def _shown_meanwhile(self) -> Iterator[None]:
+        """Show the status to whoever watches within the block, and at its end."""
+        if self.watch is None:
+            yield
+            return
+        ended, errors = threading.Event(), list[BaseException]()
+
+        def keep_showing() -> None:
+            try:
+                while not ended.wait(SHOW_SECONDS):
+                    self._show()
+            except BaseException as error:  # noqa: BLE001  # whatever the user's function raises, raised in its thread
+                errors.append(error)
+                self._stop(STOP_REASON)
+
+        thread = threading.Thread(target=keep_showing, name="raybo-progress", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+        if errors:
+            raise errors[0]
+        self._show()
+
+    def _show(self) -> None:
+        assert self.watch is not None
+        with self._guard:
+            status = self.log.status(int(self._current is not None), self.ending.reason, self._shown)
+            self._shown = status.last_event
+        self.watch(status)
+
+
+def _plain(value: Any) -> Any:
+    """Return a setting as a trial is given it: shared data as they are."""
+    return value.value if isinstance(value, Shared) else value

@@ -1,0 +1,22 @@
+"""Ask and tell over a space with one method, without Ray; in memory, or kept in a journal.
+
+searcher   `Searcher`
+described  what a searcher's arguments describe; a journal fills in what they leave out
+kept       the journal of a searcher, open for writing
+"""
+
+from __future__ import annotations
+
+from raybo.searcher.described import method_or_earlier, scheduler_for, scheduler_or_earlier, seed_for
+from raybo.searcher.searcher import NO_CONTEXT, Searcher, Stream, trial_seed
+
+__all__ = [
+    "NO_CONTEXT",
+    "Searcher",
+    "Stream",
+    "method_or_earlier",
+    "scheduler_for",
+    "scheduler_or_earlier",
+    "seed_for",
+    "trial_seed",
+]

@@ -1,0 +1,259 @@
+"""A study in this process: the same journal as on Ray, and every outcome that needs no process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import raybo
+from raybo.common.errors import RayError, TrialError
+from raybo.journal import requests
+from raybo.record.states import State
+from raybo.study.replay import replay, replay_verdicts
+
+X = {"x": raybo.Float(0, 1)}
+
+
+@raybo.objective(space=X, metric="loss", mode="min")
+def bowl(config):
+    return {"loss": (config["x"] - 0.3) ** 2, "seed": raybo.current_trial().seed}
+
+
+@raybo.objective(space=X, metric="height", mode="max", steps=9)
+def climb(config, *, until=9):
+    saved = raybo.checkpoint()
+    first = 0 if saved is None else int((saved / "step").read_text())
+    for step in range(first + 1, until + 1):
+        with raybo.saving() as directory:
+            (directory / "step").write_text(str(step))
+        yield {"height": config["x"] * step}
+
+
+def tune(objective, **arguments):
+    return raybo.tune(objective, in_process=True, **{"trials": 8, "method": "random", "seed": 0, **arguments})
+
+
+def test_it_is_replayed_and_continued(tmp_path):
+    path = tmp_path / "bowl.db"
+    assert tune(bowl, trials=5, method="auto", storage=path).count(State.FINISHED) == 5
+    study = tune(bowl, trials=12, method=None, seed=None, storage=path)
+    assert study.ended == "all 12 trials have been run"
+    assert not any(each.differs for each in replay(study))
+    assert len({trial.details["metrics"]["seed"] for trial in study.trials}) == 12
+
+
+@pytest.mark.ray
+def test_ray_makes_and_continues_the_same_study(tmp_path, ray_session):
+    here, there = tmp_path / "here.db", tmp_path / "there.db"
+    tune(bowl, trials=8, method="ei", storage=here)
+    raybo.tune(bowl, trials=4, method="ei", seed=0, workers=1, storage=there)
+    tune(bowl, trials=8, method="ei", storage=there)
+    assert [trial.config for trial in raybo.load(there).trials] == [trial.config for trial in raybo.load(here).trials]
+    assert raybo.tune(bowl, trials=9, workers=1, storage=here).count(State.FINISHED) == 9
+
+
+def test_ray_is_not_imported():
+    code = (
+        "import raybo, sys\n"
+        "job = raybo.objective(space={'x': raybo.Float(0, 1)}, metric='x', mode='max')(lambda config: config['x'])\n"
+        "raybo.tune(job, trials=2, method='random', in_process=True, watch=print)\n"
+        "assert 'ray' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, capture_output=True)
+
+
+@pytest.mark.parametrize("scheduler", ["asha", "hyperband", "median"])
+def test_schedulers_end_and_resume_trials(tmp_path, scheduler):
+    study = tune(climb, trials=20, scheduler=scheduler, storage=tmp_path / "climb.db")
+    assert study.count(State.PRUNED) > 2
+    assert study.count(State.PENDING, State.PAUSED) == 0
+    assert study.count(State.FINISHED) > 0
+    assert all(each.verdict == each.recorded for each in replay_verdicts(study))
+
+
+def test_every_failure_is_recorded():
+    @raybo.objective(
+        space={"x": raybo.Categorical(["fine", "raises", "exits", "nan", "gives up"])}, metric="y", mode="max"
+    )
+    def job(config):
+        match config["x"]:
+            case "raises":
+                raise KeyError("q")
+            case "exits":
+                sys.exit(3)
+            case "gives up":
+                raise raybo.TrialPruned("hopeless")
+            case "nan":
+                return float("nan")
+        return 1.0
+
+    study = tune(job, trials=5, enqueue=[{"x": x} for x in ("raises", "exits", "nan", "gives up", "fine")])
+    states = [trial.state for trial in study.trials]
+    assert states == [State.FAILED, State.FAILED, State.FAILED, State.PRUNED, State.FINISHED]
+    assert [trial.reason for trial in study.trials[:2]] == ["KeyError: 'q'", "SystemExit: 3"]
+    assert (
+        "match config" in study.trials[0].details["traceback"]
+        or "raise KeyError" in study.trials[0].details["traceback"]
+    )
+
+
+def test_a_trial_is_ended_by_its_limit():
+    @raybo.objective(space={"x": raybo.Categorical(["loops", "reports"])}, metric="y", mode="max", steps=1000)
+    def job(config):
+        while config["x"] == "loops":
+            time.sleep(0.01)
+        for step in range(1, 1000):
+            time.sleep(0.02)
+            raybo.report(1.0 * step)
+
+    before = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)[0] > 0
+    study = tune(job, trials=2, trial_seconds=0.2, enqueue=[{"x": "loops"}, {"x": "reports"}], keep_going=True)
+    assert {trial.reason for trial in study.trials} == {"it ran longer than its limit of 0.2 seconds"}
+    assert (signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)[0] > 0) == before
+
+
+def test_the_study_ends_when_its_time_is_over(tmp_path):
+    @raybo.objective(space=X, metric="y", mode="max")
+    def job(config):
+        while True:
+            time.sleep(0.01)
+
+    study = tune(job, max_minutes=0.3 / 60, storage=tmp_path / "job.db")
+    assert study.ended == "time limit of 0.005 minutes"
+    assert [trial.state for trial in study.trials] == [State.STOPPED]
+
+
+def test_ctrl_c_stops_and_the_next_run_continues(tmp_path):
+    path = tmp_path / "job.db"
+
+    @raybo.objective(space=X, metric="y", mode="max")
+    def job(config):
+        if raybo.current_trial().number == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(10)
+        return 1.0
+
+    with pytest.raises(KeyboardInterrupt):
+        tune(job, trials=4, storage=path)
+    study = raybo.load(path)
+    assert [trial.state for trial in study.trials] == [State.FINISHED, State.FINISHED, State.STOPPED]
+    assert study.ended == "stopped by the user"
+    assert tune(job, trials=4, storage=path).count(State.FINISHED) == 4
+
+
+def test_ctrl_c_waits_until_an_event_is_whole(tmp_path, monkeypatch):
+    path = tmp_path / "job.db"
+    from raybo.engine.study.event_log import EventLog
+
+    add = EventLog.add
+
+    def interrupted(self, event):
+        if event.kind.value == "told":
+            os.kill(os.getpid(), signal.SIGINT)
+        return add(self, event)
+
+    monkeypatch.setattr(EventLog, "add", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tune(bowl, storage=path)
+    assert [trial.state for trial in raybo.load(path).trials] == [State.FINISHED]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_trial_that_kills_its_process_is_lost(tmp_path):
+    path = tmp_path / "job.db"
+
+    @raybo.objective(space=X, metric="y", mode="max")
+    def job(config):
+        if raybo.current_trial().number == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return 1.0
+
+    for _ in range(2):
+        child = os.fork()
+        if not child:
+            tune(job, trials=3, storage=path, retries=1)
+        os.waitpid(child, 0)
+    study = tune(job, trials=3, storage=path, retries=1)
+    assert [trial.state for trial in study.trials] == [State.FINISHED, State.LOST, State.FINISHED]
+    assert study.trials[1].reason == "the process that ran it was interrupted"
+
+
+def test_a_checkpoint_is_continued_from(tmp_path):
+    path = tmp_path / "climb.db"
+
+    @raybo.objective(space=X, metric="height", mode="max", steps=4)
+    def job(config):
+        saved = raybo.checkpoint()
+        first = 0 if saved is None else int((saved / "step").read_text())
+        for step in range(first + 1, 5):
+            with raybo.saving() as directory:
+                (directory / "step").write_text(str(step))
+            raybo.report({"height": step, "attempt": raybo.current_trial().attempt})
+            if step == 2 and not first:
+                raise RuntimeError("power cut")
+
+    tune(job, trials=1, storage=path)
+    trial = tune(job, trials=1, storage=path, retry_failed=True).trials[0]
+    assert (trial.state, trial.attempt, trial.value) == (State.FINISHED, 2, 4.0)
+    assert [step for step, _ in trial.reports] == [1, 2, 3, 4]
+
+
+def test_hopeless_studies_are_given_up(tmp_path):
+    @raybo.objective(space=X, metric="y", mode="max")
+    def job(config):
+        raise ValueError("no data")
+
+    with pytest.raises(TrialError, match="the first 5 trials all failed alike: ValueError: no data"):
+        tune(job, trials=20, storage=tmp_path / "job.db")
+
+
+def test_the_best_are_confirmed(tmp_path):
+    study = tune(bowl, trials=6, confirm="2x3", storage=tmp_path / "bowl.db")
+    assert [len(each.values) for each in study.confirmed] == [3, 3]
+
+
+def test_requests_of_other_processes_are_performed(tmp_path):
+    path = tmp_path / "job.db"
+    row = raybo.Space(X).pack({"x": 0.125})
+
+    @raybo.objective(space=X, metric="y", mode="max", steps=100)
+    def job(config):
+        if raybo.current_trial().number == 0:
+            requests.ask(path, row)
+        if raybo.current_trial().number == 2:
+            requests.ask_to_stop(path)
+        return 1.0
+
+    study = tune(job, storage=path)
+    assert study.trials[1].config == {"x": 0.125}
+    assert (len(study.trials), study.ended) == (3, "stopped by the user")
+
+
+def test_progress_is_shown_from_another_thread():
+    seen = []
+    tune(bowl, watch=lambda status: seen.append((status.finished, threading.current_thread().name)))
+    assert seen[-1][0] == 8
+
+    def fail(status):
+        raise ValueError("no screen")
+
+    @raybo.objective(space=X, metric="y", mode="max")
+    def job(config):
+        time.sleep(0.3)
+        return 1.0
+
+    with pytest.raises(ValueError, match="no screen"):
+        tune(job, watch=fail)
+
+
+@pytest.mark.parametrize("name", ["workers", "address", "detach", "fresh_workers"])
+def test_what_needs_ray_is_refused(name, tmp_path):
+    value = {"workers": 2, "address": "auto"}.get(name, True)
+    with pytest.raises(RayError, match=f"in_process runs one trial .* leave out {name}"):
+        tune(bowl, storage=tmp_path / "bowl.db", **{name: value})
