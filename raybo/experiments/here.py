@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import raybo
+from raybo.common.errors import ObjectiveError
 from raybo.engine.description import searcher_for
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.study.verdicts import missing_verdicts, with_value

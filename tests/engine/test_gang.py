@@ -79,7 +79,8 @@ def test_all_begin_together_and_end_with_one_value(run):
         assert gang.nodes == [None, None]
         first = asyncio.ensure_future(gang.hear("arrive", 1, Arrival("n", "10.0.0.1")))
         await asyncio.sleep(0.01)
-        assert not first.done() and cluster.begun == []
+        assert not first.done()
+        assert cluster.begun == []
         await gang.hear("arrive", 0, Arrival("n", "10.0.0.1", port=5))
         assert ((await first).rank, cluster.begun, gang.nodes) == (1, ["n"], ["n", "n"])
         for index, task in enumerate(cluster.tasks["g"]):
@@ -180,7 +181,8 @@ def test_the_gang_that_waited_longest_is_first(run):
         await until(lambda: gangs[1].is_placed)
         for gang in gangs:
             gang.cancel()
-        await asyncio.wait([gang._task for gang in gangs])
+            with pytest.raises(ray.exceptions.TaskCancelledError):
+                await gang
 
     _, cluster = run(scenario)
     assert cluster.done[:2] == ["reserve a", "submit a0"]

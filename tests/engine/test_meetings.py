@@ -124,7 +124,8 @@ def test_a_rank_that_never_comes_is_told(monkeypatch):
     monkeypatch.setattr(module, "LIMIT_SECONDS", 0.2)
     answer, notes = run(lambda meetings: meetings.meet(1, 7), count=3)
     assert notes == ["ranks 0, 2 have not reported step 7, for which the other ranks have waited 0.05 s"]
-    assert answer.action == "fault" and answer.why.startswith("ranks 0, 2 have not reported step 7;")
+    assert answer.action == "fault"
+    assert answer.why.startswith("ranks 0, 2 have not reported step 7;")
 
 
 def test_a_checkpoint_waits_for_all_its_parts():

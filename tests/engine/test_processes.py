@@ -111,7 +111,8 @@ def test_ranks_that_report_differently_are_told(ray_session, tmp_path):
     trial = tune(job, tmp_path / "a.db").trials[0]
     assert trial.state is State.FAILED
     # whichever is noticed first: that they differ, or that one has ended
-    assert "rank 1" in trial.reason and "every rank must report the same steps" in trial.reason
+    assert "rank 1" in trial.reason
+    assert "every rank must report the same steps" in trial.reason
 
 
 @pytest.mark.ray

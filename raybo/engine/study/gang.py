@@ -211,7 +211,9 @@ class Gang:
         self._all_here.set()
         self.meetings.close()
         if self._endings and not self._is_cancelled and len(self._endings) == self.count:
-            await _all_done(self._watched, LEAVE_SECONDS)  # they have said their last, and clean up
+            is_good = all(ending.is_good for ending in self._endings.values())
+            # they have said their last, and clean up: for which a broken one may wait for ever
+            await _all_done(self._watched, LEAVE_SECONDS if is_good else OTHERS_SECONDS)
         for ref, watched in zip(self._refs, self._watched, strict=True):
             if not watched.done():
                 ray.cancel(ref, force=True)
