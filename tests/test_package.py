@@ -23,7 +23,7 @@ EXTRAS = {  # what is imported: the extra that brings it; None where the package
     "matplotlib": "plot",
     "mlflow": "mlflow",
     "mujoco": "control",
-    "optuna": None,
+    "optuna": "optuna",
     "pandas": "pandas",
     "plotly": "plot",
     "pyarrow": "tune",
@@ -75,6 +75,9 @@ for module in pkgutil.walk_packages(raybo.__path__, "raybo."):
         "raybo.integrations.joblib_tasks",  # the next one's, which is imported first
         "raybo.integrations.sklearn",
         "raybo.integrations.mlflow",
+        "raybo.integrations.optuna",
+        "raybo.integrations.optuna_spaces",
+        "raybo.integrations.optuna_trials",
         "raybo.integrations.ray_tune",
         "raybo.integrations.sklearn_batches",
         "raybo.integrations.sklearn_steps",

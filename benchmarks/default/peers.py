@@ -34,10 +34,13 @@ class Optuna:
     def __init__(self, space: raybo.Space, seed: int, sampler: str) -> None:
         import optuna
 
+        from raybo.integrations.optuna import RayboSampler
+
         optuna.logging.set_verbosity(optuna.logging.ERROR)
+        make = RayboSampler if sampler == RayboSampler.__name__ else getattr(optuna.samplers, sampler)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self._study = optuna.create_study(sampler=getattr(optuna.samplers, sampler)(seed=seed))
+            self._study = optuna.create_study(sampler=make(seed=seed))
         self._space, self._failed = space, optuna.trial.TrialState.FAIL
 
     def ask(self) -> Named:
@@ -196,6 +199,7 @@ ONE_BY_ONE = {"botorch", "hebo"}  # nothing is said to them of the trials that r
 PEERS: dict[str, Callable[[raybo.Space, int], Any]] = {
     "optuna": lambda space, seed: Optuna(space, seed, "TPESampler"),
     "optuna-gp": lambda space, seed: Optuna(space, seed, "GPSampler"),
+    "optuna-raybo": lambda space, seed: Optuna(space, seed, "RayboSampler"),
     "botorch": BoTorch,
     "hebo": Hebo,
     "smac": Smac,
@@ -203,6 +207,7 @@ PEERS: dict[str, Callable[[raybo.Space, int], Any]] = {
 PACKAGES = {
     "optuna": "optuna",
     "optuna-gp": "optuna torch",
+    "optuna-raybo": "optuna",
     "botorch": "botorch",
     "hebo": "'numpy<2' 'scikit-learn<1.6' 'pandas<2.3' pymoo==0.6.1.3 torch gpytorch disjoint-set; "
     "pip install --no-deps HEBO==0.3.6",

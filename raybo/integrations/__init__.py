@@ -6,6 +6,10 @@ Ray Tune
     tune_results    a trial's steps and end as Tune reports them
     tune_limit      how many trials may run
     tune_state      what a search saves
+Optuna
+    optuna          raybo as a sampler
+    optuna_spaces   the space that a study's trials show
+    optuna_trials   Optuna's trials as a history
 scikit-learn
     sklearn         raybo as a search
     sklearn_batches scikit-learn's parts of a search, batch by batch

@@ -1,0 +1,3 @@
+from raybo.integrations.optuna import RayboSampler
+
+__all__ = ["RayboSampler"]
