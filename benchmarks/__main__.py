@@ -48,6 +48,7 @@ NAMES = (
     "conditional",
     "goals",
     "guesses",
+    "spaces",
     "trust",
     "failures",
     "faults",

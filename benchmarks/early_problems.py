@@ -43,6 +43,9 @@ class Heard:
         if len(self.values) == self.until:
             raise raybo.TrialPruned
 
+    def refuse(self, fault: str) -> None:
+        """Take that a report was refused, which these jobs do not handle themselves."""
+
     def checkpoint(self) -> Path | None:
         """None: it begins from nothing."""
         return None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
+    from raybo import spaces as spaces
     from raybo.common.errors import (
         JournalError,
         JournalInUse,
@@ -61,6 +62,8 @@ _HOMES = {  # public names and where they live; loaded when first used, so that 
     ),
 }
 
+_MODULES = ("spaces",)  # that are used by their names in this one
+
 __all__ = [
     "Categorical",
     "CurrentTrial",
@@ -98,6 +101,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"raybo.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'raybo' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)

@@ -38,7 +38,7 @@ def is_number(value: object) -> TypeGuard[float]:
 def number_in(value: object) -> float | None:
     """Return a measured value as a float: anything that converts, such as a tensor of one number or a Decimal.
 
-    Return None if it is not a number, NaN if it is one that fails to convert.
+    Return None if it is not a number, NaN if it is one that fails to convert, an infinite float if it is beyond floats.
     """
     if isinstance(value, (bool, np.bool_, np.timedelta64, np.datetime64)):  # the last two may convert as whole numbers
         return None
@@ -49,8 +49,19 @@ def number_in(value: object) -> float | None:
         if isinstance(plain, bool) or getattr(value, "ndim", None) or not hasattr(plain, "__float__"):
             return None
         return float(plain)
-    except Exception:  # noqa: BLE001  # an integer beyond every float, an array of objects, a Decimal that signals
+    except OverflowError:  # a whole number or a fraction
+        return -math.inf if plain < 0 else math.inf
+    except Exception:  # noqa: BLE001  # an array of objects, a Decimal that signals
         return math.nan
+
+
+def not_finite(value: object, number: float) -> str:
+    """Say why a measured value, of which `number_in` made that number, is not a finite float."""
+    try:
+        is_beyond = math.isinf(number) and bool(value != number)
+    except Exception:  # noqa: BLE001  # whatever a user's object raises
+        is_beyond = False
+    return "too large for a float" if is_beyond else f"{number}, not a finite number"
 
 
 def whole_number(

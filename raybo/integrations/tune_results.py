@@ -52,12 +52,14 @@ def ended(value: object, failure: str = "", goals: Goals = ONE) -> AttemptEvent:
         for name in goals.needed:
             if not is_finite(reported.get(name)):
                 what = (
-                    f"{reported[name]!r} for {name}, which is not a finite number" if name in reported else f"no {name}"
+                    f"{shown(reported[name])} for {name}, which is not a finite number"
+                    if name in reported
+                    else f"no {name}"
                 )
                 return Failed(UNKNOWN, reason=f"it reported {what}")
         return Told(UNKNOWN, **told({name: reported[name] for name in goals.needed}, 0, goals))
     if not is_finite(value):
-        return Failed(UNKNOWN, reason=f"it reported {value!r}, which is not a finite number")
+        return Failed(UNKNOWN, reason=f"it reported {shown(value)}, which is not a finite number")
     return Told(UNKNOWN, value=finite(value, 0))
 
 

@@ -6,7 +6,6 @@ import inspect
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,7 @@ from raybo.common.arguments import by_name, finite_number, one_of, whole_number
 from raybo.common.errors import ObjectiveError, RayboError, SpaceError
 from raybo.common.messages import ELSEWHERE, in_words, nearest, shown
 from raybo.common.parsing import convert
+from raybo.job.reports import require_own_thread
 from raybo.job.shared_data import is_data
 from raybo.record.goals import Goals, Mode
 from raybo.record.history import ONE
@@ -368,7 +368,7 @@ def _custom_resources(resources: Mapping[str, float]) -> dict[str, float]:
     }
 
 
-_report: ContextVar[Callable[[Mapping[str, Any]], None] | None] = ContextVar("_report", default=None)
+_report: Callable[[Mapping[str, Any]], None] | None = None  # of the process, so that threads report to it too
 
 
 def report_context(**values: Any) -> None:
@@ -386,18 +386,20 @@ def report_context(**values: Any) -> None:
         >>> serve({"x": 1.0})
         {'seconds': 0.5, 'load': 0.5}
     """
-    if (report := _report.get()) is not None:
-        report(values)
+    require_own_thread("report_context")
+    if _report is not None:
+        _report(values)
 
 
 @contextmanager
 def contexts_sent_to(report: Callable[[Mapping[str, Any]], None]) -> Iterator[None]:
     """Send the values of `report_context` to a receiver within the block."""
-    token = _report.set(report)
+    global _report
+    before, _report = _report, report
     try:
         yield
     finally:
-        _report.reset(token)
+        _report = before
 
 
 def _place_of(function: Callable[..., Any]) -> str:

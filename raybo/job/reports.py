@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -38,6 +39,10 @@ class ReportReceiver(Protocol):
         """Take a step's metrics. Raises TrialPruned if the trial has to end."""
         ...
 
+    def refuse(self, fault: str) -> None:
+        """Have the trial fail for a report that was refused, whatever becomes of the error that says so."""
+        ...
+
     def checkpoint(self) -> Path | None:
         """Return the directory of the trial's last checkpoint; None if there is none."""
         ...
@@ -49,13 +54,16 @@ class ReportReceiver(Protocol):
 
 # of the process, which runs one trial at a time: what the threads of the job report counts too
 _receiver: ReportReceiver | None = None
+_earlier: weakref.WeakSet[threading.Thread] = weakref.WeakSet()  # threads that an earlier trial may have left behind
 _saving: list[int] = []  # the threads that are saving a checkpoint
 
 
 def report(metrics: Mapping[str, Any] | float, step: int | None = None) -> None:
     """Report the result of a step from inside an objective. A generator yields the metrics instead.
 
-    If the objective is only called, and not run as a trial, this checks its arguments and does nothing else.
+    If the objective is only called, and not run as a trial, this checks its arguments and does nothing else. A trial
+    fails by a report that is refused, also if the job handles the error or reports in a thread; threads may report if
+    they have begun with the trial.
 
     Args:
         metrics: a dict with the objective's metric under its name, and whatever else is known about the step; or the
@@ -64,7 +72,7 @@ def report(metrics: Mapping[str, Any] | float, step: int | None = None) -> None:
             last.
     Raises:
         TrialPruned: the trial has to end here.
-        ObjectiveError: an argument is wrong, or it is called within `raybo.saving()`.
+        ObjectiveError: an argument is wrong, or this is within `raybo.saving()` or a thread of an earlier trial.
     Example:
         >>> raybo.report({"loss": 0.5}, step=1)
         >>> raybo.report("half")
@@ -72,13 +80,26 @@ def report(metrics: Mapping[str, Any] | float, step: int | None = None) -> None:
             ...
         raybo.common.errors.ObjectiveError: report: ...'half'
     """
-    if not isinstance(metrics, Mapping) and number_in(metrics) is None:
-        raise ObjectiveError(f"report: metrics must be a number or a dict of them, got {shown(metrics)}")
-    if step is not None:
-        require_step(step)
-    require_saved()
-    if _receiver is not None:
-        _receiver.report(metrics, step)
+    require_own_thread("report")
+    receiver = _receiver
+    try:
+        if not isinstance(metrics, Mapping) and number_in(metrics) is None:
+            raise ObjectiveError(f"report: metrics must be a number or a dict of them, got {shown(metrics)}")
+        if step is not None:
+            require_step(step)
+        require_saved()
+    except ObjectiveError as error:
+        if receiver is not None:
+            receiver.refuse(str(error))
+        raise
+    if receiver is not None:
+        receiver.report(metrics, step)
+
+
+def require_own_thread(call: str) -> None:
+    """Raise ObjectiveError in a thread that began before the trial that runs here, as an earlier trial leaves some."""
+    if _receiver is not None and threading.current_thread() in _earlier:
+        raise ObjectiveError(f"{call}: this thread began before the trial that runs now; begin a thread in each trial")
 
 
 def require_saved() -> None:
@@ -119,6 +140,7 @@ def saving() -> Iterator[Path]:
         ...     _ = (directory / "weights.txt").write_text("0.1 0.2")
         >>> raybo.report({"loss": 0.5})
     """
+    require_own_thread("saving")
     with _temporary() if _receiver is None else _receiver.saving() as directory:
         here = threading.get_ident()
         _saving.append(here)
@@ -137,9 +159,11 @@ def _temporary() -> Iterator[Path]:
 @contextmanager
 def reports_sent_to(receiver: ReportReceiver | None) -> Iterator[None]:
     """Send the reports of this process to a receiver within the block; None for nowhere."""
-    global _receiver
-    before, _receiver = _receiver, receiver
+    global _receiver, _earlier
+    outer = _receiver, _earlier
+    here = threading.current_thread()
+    _receiver, _earlier = receiver, weakref.WeakSet(each for each in threading.enumerate() if each is not here)
     try:
         yield
     finally:
-        _receiver = before
+        _receiver, _earlier = outer

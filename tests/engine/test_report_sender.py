@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import UserDict
 from functools import partial
 
 import pytest
@@ -196,6 +197,126 @@ def test_swallowed_report_fault_is_raised_again():
     run(job, study)
     assert told == ["at step 2, its accuracy is nan, not a finite number"] * 3
     assert study.steps == [1]
+
+
+REFUSED = [
+    ({"accuracy": float("nan")}, None, "at step 1, its accuracy is nan, not a finite number"),
+    ({"accuracy": 10**400}, None, "at step 1, its accuracy is too large for a float"),
+    ({"accuracy": 0.5}, 11, "it reported step 11, and the objective declares steps=10"),
+    ({"accuracy": 0.5}, "one", "report: step must be a whole number from 1, got 'one'"),
+    ("half", None, "report: metrics must be a number or a dict of them, got 'half'"),
+    ({"loss": 0.5}, None, "at step 1, it returned no 'accuracy' but 'loss'"),
+]
+
+
+@pytest.mark.parametrize(("metrics", "step", "why"), REFUSED)
+@pytest.mark.parametrize("kind", ["swallowed", "thread"])
+def test_refused_report_fails_a_job_that_returns(metrics, step, why, kind, monkeypatch):
+    monkeypatch.setattr(threading, "excepthook", lambda args: None)
+
+    def swallowed(config):
+        with contextlib.suppress(BaseException):
+            raybo.report(metrics, step)
+        return 0.9
+
+    def thread(config):
+        reporter = threading.Thread(target=raybo.report, args=(metrics, step))
+        reporter.start()
+        reporter.join()
+        return 0.9
+
+    occurrence, data = run({"swallowed": swallowed, "thread": thread}[kind], StudySide(), info=AttemptInfo(steps=10))
+    assert (occurrence, data["reason"]) == (Occurrence.BAD_RESULT, why)
+
+
+def test_refused_report_fails_one_of_several_metrics():
+    def job(config):
+        with contextlib.suppress(BaseException):
+            raybo.report({"loss": float("nan"), "seconds": 1.0})
+        return {"loss": 0.5, "seconds": 1.0}
+
+    sender = partial(ReportSender, AttemptInfo(), StudySide(), Checkpoints(None, 1, None))
+    occurrence, data = run_trial(job, {}, {}, Goals.of({"loss": "min", "seconds": "min"}), 1, make_sender=sender)
+    assert (occurrence, data["reason"]) == (
+        Occurrence.BAD_RESULT,
+        "at step 1, its loss is nan, not a finite number",
+    )
+
+
+def test_metrics_that_cannot_be_read_fail_the_trial():
+    class Broken(UserDict):
+        def __getitem__(self, name):
+            raise RuntimeError("no items")
+
+    def job(config):
+        with contextlib.suppress(BaseException):
+            raybo.report(Broken(accuracy=0.5))
+        return 0.9
+
+    occurrence, data = run(job, StudySide())
+    assert occurrence is Occurrence.BAD_RESULT
+    assert data["reason"] == "a report cannot be read: RuntimeError: no items"
+
+
+def test_threads_report_each_step_once():
+    """Eight threads, 50 steps each, without a step of their own."""
+
+    def job(config):
+        threads = [threading.Thread(target=lambda: [raybo.report(0.5) for _ in range(50)]) for _ in range(8)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+
+    study, interval = StudySide(), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        occurrence, _ = run(job, study)
+    finally:
+        sys.setswitchinterval(interval)
+    assert (occurrence, study.steps) == (Occurrence.RETURNED, list(range(1, 401)))
+
+
+def test_thread_of_an_earlier_trial_reports_nothing():
+    go, told = threading.Event(), []
+
+    def leftover():
+        go.wait(20)
+        for call in (partial(raybo.report, 0.1), raybo.saving().__enter__, partial(raybo.report_context, load=1.0)):
+            try:
+                call()
+            except raybo.RayboError as error:
+                told.append(str(error).split(",")[0])
+
+    threads = []
+
+    def first(config):
+        threads.append(threading.Thread(target=leftover, daemon=True))
+        threads[0].start()
+        return 0.5
+
+    def second(config):
+        go.set()
+        threads[0].join(20)
+        raybo.report(0.9)
+
+    study = StudySide()
+    run(first, StudySide())
+    assert run(second, study)[0] is Occurrence.RETURNED
+    why = "this thread began before the trial that runs now; begin a thread in each trial"
+    assert told == [f"{call}: {why}" for call in ("report", "saving", "report_context")]
+    assert study.values == [0.9]
+
+
+def test_thread_reports_the_context_of_its_trial():
+    def job(config):
+        thread = threading.Thread(target=lambda: raybo.report_context(demand=0.25))
+        thread.start()
+        thread.join()
+        return 0.5
+
+    _, data = run(job, StudySide(), context=raybo.Space({"demand": raybo.Float(0, 1)}))
+    assert data["c"] == [0.25]
 
 
 def test_reports_are_not_sent_after_a_prune():
@@ -409,6 +530,28 @@ def test_so_is_one_with_several_metrics(tmp_path):
         assert found is occurrence
         assert "value" not in data
         assert data.get("metrics", {}) == said
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket"])
+def test_checkpoint_with_a_pipe_is_refused(tmp_path, kind):
+    def job(config):
+        with raybo.saving() as directory:
+            (directory / "inner").mkdir()
+            if kind == "pipe":
+                os.mkfifo(directory / "inner" / "pipe")
+            else:
+                os.mknod(directory / "inner" / "pipe", stat.S_IFSOCK | 0o600)
+        return 0.5
+
+    done = []
+    thread = threading.Thread(target=lambda: done.append(run(job, StudySide(), tmp_path)), daemon=True)
+    thread.start()
+    thread.join(20)
+    assert done, "it hangs"
+    occurrence, data = done[0]
+    assert occurrence is Occurrence.RAISED
+    assert "saving: pipe is a pipe, a socket or a device, which no checkpoint can hold" in data["reason"]
+    assert names(tmp_path) == []
 
 
 @pytest.mark.parametrize("spelling", ["yield", "report"])

@@ -15,11 +15,13 @@ import errno
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from raybo.common.errors import ObjectiveError
 from raybo.engine.run_options import Keep
 from raybo.journal.beside import CHECKPOINTS
 
@@ -111,10 +113,10 @@ class Checkpoints:
         partial.mkdir(parents=True)
         try:
             yield partial
+            _to_disk(partial)
         except BaseException:  # whatever the job raises: what it has saved is not whole
             shutil.rmtree(partial, ignore_errors=True)
             raise
-        _to_disk(partial)
         os.rename(partial, self.place / own)
         self._count += 1  # now: whatever fails from here on, the name is taken
         _sync(self.place)
@@ -242,9 +244,14 @@ def _to_disk(directory: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    if path.is_symlink():
+    mode = path.lstat().st_mode
+    if stat.S_ISLNK(mode):
         return
-    descriptor = os.open(path, os.O_RDONLY)
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a pipe would block the trial
+        raise ObjectiveError(
+            f"saving: {path.name} is a pipe, a socket or a device, which no checkpoint can hold; save files only"
+        )
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         os.fsync(descriptor)
     except OSError as error:

@@ -17,6 +17,7 @@ from typing import Any, Literal, NoReturn, Protocol, TypeAlias
 
 from raybo.common.arguments import is_number
 from raybo.common.errors import ObjectiveError
+from raybo.common.messages import in_words
 from raybo.engine.trial.checkpoints import Checkpoints
 from raybo.job.reports import TrialPruned, require_saved, require_step
 from raybo.record.events import EventData
@@ -141,6 +142,7 @@ class ReportSender:
         self._agreed = Answer()  # of all processes of the trial
         self._step = 0  # the last one
         self._buffer: list[EventData] = []
+        self._reporting = threading.RLock()  # one report at a time, whichever threads make them
         self._buffering = threading.Lock()
         self._sending = threading.Lock()  # one batch at a time, so that they arrive in order
         self._sent = 0.0
@@ -152,6 +154,33 @@ class ReportSender:
 
     def report(self, metrics: Any, step: int | None) -> None:
         """Report a step's metrics. Raises TrialPruned if the trial is to end."""
+        with self._reporting:
+            try:
+                data, broken, is_long = self._read_step(metrics, step)
+            except Exception as error:  # noqa: BLE001  # a user's mapping may raise at anything
+                self._reject(f"a report cannot be read: {in_words(error)}")
+            step, saved = data["step"], data.get("checkpoint")
+            if self._others is not None and saved is not None:
+                self._merge(self._others, step, saved)
+            with self._buffering:
+                self._buffer.append(data)
+        if self._others is not None:
+            self._meet(self._others, step, saved)
+            return
+        waits_at = self.answer.waits_at
+        is_awaited = self.info.has_rule and (is_long or (waits_at is not None and step >= waits_at))
+        if saved is not None or is_awaited or broken:
+            self._flush()
+            if saved is not None and self.answer.action != "gone":
+                self._checkpoints.committed(saved)
+            self._require_go()
+            if broken:
+                raise TrialPruned(f"at step {step}, {broken}")
+        else:
+            self._send_later()
+
+    def _read_step(self, metrics: Any, step: int | None) -> tuple[EventData, str, bool]:
+        """Return a report's event, the constraints that it breaks, and whether its step took long."""
         self._require_go()
         if isinstance(metrics, Mapping) and "step" in metrics:
             metrics = dict(metrics)
@@ -181,25 +210,11 @@ class ReportSender:
             data["metrics"] = others
         if (saved := self._checkpoints.take()) is not None:
             data["checkpoint"] = saved
-            if self._others is not None:
-                self._merge(self._others, step, saved)
-        with self._buffering:
-            self._buffer.append(data)
-        if self._others is not None:
-            self._meet(self._others, step, saved)
-            return
-        waits_at = self.answer.waits_at
-        is_awaited = self.info.has_rule and (is_long or (waits_at is not None and step >= waits_at))
-        broken = self._broken(value, others)
-        if saved is not None or is_awaited or broken:
-            self._flush()
-            if saved is not None and self.answer.action != "gone":
-                self._checkpoints.committed(saved)
-            self._require_go()
-            if broken:
-                raise TrialPruned(f"at step {step}, {broken}")
-        else:
-            self._send_later()
+        return data, self._broken(value, others), is_long
+
+    def refuse(self, fault: str) -> None:
+        """Have the trial fail for a report that was refused before it came here; the first fault counts."""
+        self.fault = self.fault or fault
 
     def _merge(self, others: Others, step: int, saved: str) -> None:
         """Wait for the parts that other processes have saved of a checkpoint, and merge them into it."""
@@ -267,7 +282,7 @@ class ReportSender:
             raise TrialPruned(self.fault or answer.why)
 
     def _reject(self, fault: str) -> NoReturn:
-        self.fault = fault
+        self.refuse(fault)
         raise TrialPruned(fault)
 
     def _flush(self) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from raybo.common.arguments import number_in
+from raybo.common.arguments import not_finite, number_in
 from raybo.common.messages import shown
 from raybo.record.results import EXTRAS, extras
 
@@ -51,7 +51,7 @@ def read_result(result: Any, metric: str) -> tuple[float | None, str, dict[str, 
     if number is None:
         return None, f"its {metric} is not a number but {' '.join(shown(result).split())}", others
     if not math.isfinite(number):
-        return None, f"its {metric} is {number}, not a finite number", others
+        return None, f"its {metric} is {not_finite(result, number)}", others
     return number, "", others
 
 

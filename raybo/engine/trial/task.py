@@ -261,6 +261,8 @@ def run_trial(
             result = function(dict(config), **settings)
             if inspect.isgenerator(result):
                 result = reports.follow(cast("Generator[Any, None, Any]", result))
+        if reports.fault:  # the job has swallowed the error, or a thread of it has died of it
+            raise TrialPruned(reports.fault)
         is_whole = not (reports.count or reports.is_resumed) or not (
             result is None or (isinstance(result, Mapping) and needed[0] not in result)
         )

@@ -1,0 +1,163 @@
+"""What the library's default as a first guess is worth: searches in `raybo.spaces` with its guesses, and without.
+
+Eight data sets by four models: XGBoost, LightGBM, and scikit-learn's histogram boosting and random forest. A trial
+trains on half of the data, 400 rows at most; its value is the log loss on the other half; it grows 300 trees at most.
+Regret is what a search is behind the best value that any of the searches has found, as a share of what the median
+trial without guesses is behind it; searches of one seed are paired. With `--out FILE.csv` searches are kept, and the
+same command goes on where it was stopped.
+"""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import raybo
+from benchmarks.figures import Figure, Figures, at_most, command, missing
+from raybo import spaces
+from raybo.space import Categorical, Config
+
+QUICK = {"seeds": 1, "sets": "wine,vehicle"}
+IN_BRIEF = {"seeds": 2}
+SETS = ("australian", "vehicle", "kc1", "wilt", "breast_cancer", "digits", "wine", "diabetes")
+DATA = Path(__file__).parents[1] / "trials" / "data"
+TRIALS, ROWS = 10, 800
+TREES = (20, 300)
+WORST = 10.0  # a log loss that is worse than any of a model that works
+
+Data = tuple[Any, Any, Any, Any]
+Model = Callable[[Config], Any]
+Key = tuple[str, str, str, int]  # data set, model, "guess" or "none", seed
+
+
+@lru_cache(maxsize=1)
+def data_of(name: str) -> Data:
+    """Return the rows to train on, those to validate on, and their classes."""
+    import sklearn.datasets
+    from sklearn.model_selection import train_test_split
+
+    if (path := DATA / f"{name}.csv").is_file():
+        table = np.loadtxt(path, dtype=str, delimiter=",", skiprows=1)
+        X, y = table[:, :-1].astype(np.float64), np.unique(table[:, -1], return_inverse=True)[1]
+    else:
+        X, y = getattr(sklearn.datasets, f"load_{name}")(return_X_y=True)
+        y = y > np.median(y) if name == "diabetes" else y
+    kept = np.random.default_rng(0).permutation(len(X))[:ROWS]
+    X, X_valid, y, y_valid = train_test_split(X[kept], y[kept], test_size=0.5, random_state=0, stratify=y[kept])
+    return X, X_valid, y, y_valid
+
+
+def models() -> dict[str, tuple[dict[str, Any], Model]]:
+    """Return each model that is installed with its space."""
+    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+
+    found: dict[str, tuple[dict[str, Any], Model]] = {
+        "hist_gradient_boosting": (
+            spaces.hist_gradient_boosting(max_iter=TREES),
+            lambda config: HistGradientBoostingClassifier(**config, random_state=0),
+        ),
+        "random_forest": (
+            spaces.random_forest(),
+            lambda config: RandomForestClassifier(**config, random_state=0, n_jobs=1),
+        ),
+    }
+    try:
+        from xgboost import XGBClassifier
+    except ImportError:
+        pass
+    else:
+        found["xgboost"] = spaces.xgboost(n_estimators=TREES), lambda c: XGBClassifier(**c, random_state=0, n_jobs=1)
+    try:
+        from lightgbm import LGBMClassifier
+    except ImportError:
+        pass
+    else:
+        quiet = partial(LGBMClassifier, random_state=0, n_jobs=1, verbose=-1)
+        found["lightgbm"] = spaces.lightgbm(n_estimators=TREES), lambda config: quiet(**config)
+    return found
+
+
+def without_guesses(space: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the same space for somebody who expects nothing."""
+    return {name: _plain(parameter) for name, parameter in space.items()}
+
+
+def _plain(parameter: Any) -> Any:
+    if isinstance(parameter, Categorical):
+        return type(parameter)(parameter.choices)
+    return replace(parameter, guess=None) if isinstance(parameter, (raybo.Float, raybo.Integer)) else parameter
+
+
+def loss(make: Model, config: Config, data: Data) -> float:
+    """Return the log loss of a model with a configuration, `WORST` at most."""
+    from sklearn.metrics import log_loss
+
+    X, X_valid, y, y_valid = data
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = make(config).fit(X, y)
+        return min(WORST, float(log_loss(y_valid, model.predict_proba(X_valid))))
+
+
+def search(space: Mapping[str, Any], make: Model, data: Data, seed: int) -> Iterator[float]:
+    """Yield the values of a search's trials."""
+    searcher = raybo.Searcher(space, mode="min", seed=seed, trials=TRIALS)
+    for _ in range(TRIALS):
+        trial = searcher.ask()
+        yield float(searcher.tell(trial, loss(make, trial.config, data)).value or 0.0)
+
+
+def kept(out: Path) -> dict[Key, list[float]]:
+    """Return the searches of a file."""
+    if not out.is_file():
+        return {}
+    with out.open(encoding="utf-8", newline="") as file:
+        return {(row[0], row[1], row[2], int(row[3])): [float(v) for v in row[4:]] for row in csv.reader(file)}
+
+
+def figures(seeds: int = 5, sets: str = ",".join(SETS), out: str = "") -> Figures:
+    runs, installed, names = kept(Path(out)) if out else {}, models(), sets.split(",")
+    for package in ("xgboost", "lightgbm"):
+        if package not in installed:
+            yield missing(f"searches with {package}", package)
+    for name in names:
+        for model, (space, make) in installed.items():
+            for seed in range(seeds):
+                for kind, searched in (("guess", space), ("none", without_guesses(space))):
+                    if (key := (name, model, kind, seed)) in runs:
+                        continue
+                    runs[key] = list(search(searched, make, data_of(name), seed))
+                    if out:
+                        with Path(out).open("a", encoding="utf-8", newline="") as file:
+                            csv.writer(file).writerow([*key, *runs[key]])
+    shares: dict[str, list[tuple[float, float]]] = {model: [] for model in installed}
+    for name in names:
+        for model in installed:
+            shares[model].append(regrets(runs, name, model, seeds))
+    for model, pairs in shares.items():
+        with_guess, without = np.mean(pairs, axis=0)
+        yield Figure(
+            f"regret after {TRIALS} trials, {model}, {len(names)} data sets", f"{with_guess:.3f}; without {without:.3f}"
+        )
+    with_guess, without = np.mean([pair for pairs in shares.values() for pair in pairs], axis=0)
+    yield at_most(0.7, float(with_guess / without), f"regret after {TRIALS} trials with guesses, beside that without")
+
+
+def regrets(runs: Mapping[Key, list[float]], name: str, model: str, seeds: int) -> tuple[float, float]:
+    """Return the mean regret after all trials with guesses and without, over the seeds of a data set and a model."""
+    values = {kind: np.array([runs[name, model, kind, seed] for seed in range(seeds)]) for kind in ("guess", "none")}
+    best = min(each.min() for each in values.values())
+    scale = max(float(np.median(values["none"])) - best, 1e-12)
+    with_guess, without = ((values[kind].min(axis=1) - best).mean() / scale for kind in ("guess", "none"))
+    return float(with_guess), float(without)
+
+
+if __name__ == "__main__":
+    command(figures)

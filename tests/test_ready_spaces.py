@@ -1,0 +1,128 @@
+"""Starting points: the first trial is the library's default, and keywords narrow what is searched."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+import raybo
+from raybo import spaces
+
+ALL = ["xgboost", "lightgbm", "hist_gradient_boosting", "random_forest", "logistic_regression", "svm", "mlp", "lora"]
+
+
+def first(parameters):
+    return raybo.Searcher(parameters, seed=0).ask().config
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_space_can_be_searched(name):
+    space = raybo.Space(getattr(spaces, name)())
+    assert all(parameter.has_guess for parameter in space.parameters.values())
+    for config in space.sample(np.random.default_rng(0), 20):
+        assert space.accept(config) == config
+    assert raybo.Space.from_json(space.to_json()) == space
+
+
+def of_sklearn(name):
+    import sklearn.ensemble
+    import sklearn.linear_model
+    import sklearn.neural_network
+
+    return {
+        "hist_gradient_boosting": sklearn.ensemble.HistGradientBoostingClassifier,
+        "random_forest": sklearn.ensemble.RandomForestClassifier,
+        "logistic_regression": sklearn.linear_model.LogisticRegression,
+        "mlp": sklearn.neural_network.MLPClassifier,
+    }[name]
+
+
+@pytest.mark.parametrize("name", ["hist_gradient_boosting", "random_forest", "logistic_regression", "mlp"])
+def test_first_trial_is_the_default_of_sklearn(name):
+    defaults = of_sklearn(name)().get_params()
+    assert {key: defaults[key] for key in first(getattr(spaces, name)())} == first(getattr(spaces, name)())
+
+
+def test_first_forest_of_a_regression_sees_all_features():
+    from sklearn.ensemble import RandomForestRegressor
+
+    config = first(spaces.random_forest(is_regression=True))
+    assert config == {key: value for key, value in RandomForestRegressor().get_params().items() if key in config}
+
+
+def test_first_svm_is_the_default_on_standardised_data():
+    from sklearn.datasets import load_wine
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC
+
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    config = first(spaces.svm(features=X.shape[1]))
+    found, default = SVC(**config).fit(X, y), SVC().fit(X, y)
+    assert found.decision_function(X) == pytest.approx(default.decision_function(X))
+    assert set(spaces.svm()) == {"C"}
+
+
+def test_first_xgboost_is_the_default():
+    xgboost = pytest.importorskip("xgboost", reason="xgboost is not installed")
+    from sklearn.datasets import load_breast_cancer
+
+    X, y = load_breast_cancer(return_X_y=True)
+    found = xgboost.XGBClassifier(**first(spaces.xgboost()), n_jobs=1).fit(X, y)
+    default = xgboost.XGBClassifier(n_jobs=1).fit(X, y)
+    assert (found.predict_proba(X) == default.predict_proba(X)).all()
+
+
+def test_first_lightgbm_is_the_default():
+    lightgbm = pytest.importorskip("lightgbm", reason="lightgbm is not installed")
+    from sklearn.datasets import load_breast_cancer
+
+    X, y = load_breast_cancer(return_X_y=True)
+    found = lightgbm.LGBMClassifier(**first(spaces.lightgbm()), n_jobs=1, verbose=-1).fit(X, y)
+    default = lightgbm.LGBMClassifier(n_jobs=1, verbose=-1).fit(X, y)
+    assert (found.predict_proba(X) == default.predict_proba(X)).all()
+
+
+def test_keywords_narrow_and_replace():
+    changed = spaces.xgboost(
+        max_depth=(2, 4),
+        gamma=[0.0, 1.0],
+        subsample=[0.5, 1.0],
+        learning_rate=0.05,
+        reg_lambda=raybo.Float(0, 1),
+        leave_out=["reg_alpha", "colsample_bytree"],
+    )
+    assert changed["max_depth"] == raybo.Integer(2, 4, guess=4)
+    assert changed["gamma"] == raybo.Ordinal([0.0, 1.0], guess=0.0)
+    assert changed["subsample"] == raybo.Ordinal([0.5, 1.0], guess=1.0)
+    assert changed["learning_rate"] == 0.05
+    assert changed["reg_lambda"] == raybo.Float(0, 1)
+    assert set(changed) == set(spaces.xgboost()) - {"reg_alpha", "colsample_bytree"}
+    assert not spaces.random_forest(max_depth=[2, 4])["max_depth"].has_guess
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: spaces.xgboost(max_dept=3), "xgboost: it has no parameter 'max_dept'; did you mean 'max_depth'"),
+        (lambda: spaces.mlp(leave_out="alhpa"), "mlp: it has no parameter 'alhpa'; did you mean 'alpha'"),
+        (lambda: spaces.svm(C=(1, 2, 3)), r"svm: C: a range is narrowed by \(low, high\), got \(1, 2, 3\)"),
+        (lambda: spaces.svm(C=(1, 5_000)), r"svm: C: 5000.0 lies outside \[0.0009765625, 1024.0\]"),
+        (lambda: spaces.svm(C=(2, 1)), "svm: C: low must be below high"),
+        (lambda: spaces.lora(r=[3]), "lora: r: 3 is not one of"),
+        (lambda: spaces.svm(features=0), "svm: features must be a whole number from 1"),
+    ],
+)
+def test_wrong_changes_are_named(make, message):
+    with pytest.raises(raybo.SpaceError, match=message):
+        make()
+
+
+def test_the_module_lists_every_space():
+    made = {
+        name for name, each in vars(spaces).items() if inspect.isfunction(each) and each.__module__ == spaces.__name__
+    }
+    assert {name for name in made if not name.startswith("_")} == set(ALL)
+    assert all(name in spaces.__doc__ for name in ALL)
