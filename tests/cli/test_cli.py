@@ -538,8 +538,8 @@ def test_what_nobody_says_is_left_to_the_engine(run, folder, engine):
     engine.answer = study(FINISHED)
     assert run("tune", "job.py")[0] == 0
     assert {name: value for name, value in engine.arguments.items() if value is None} == dict.fromkeys(
-        "method seed workers address max_minutes trial_seconds known_from artifacts confirm patience scheduler processes "
-        "stop_below_gain target".split()
+        "method seed workers address max_minutes trial_seconds known_from artifacts confirm patience scheduler "
+        "processes stop_below_gain target".split()
     )
     assert (engine.arguments["trials"], engine.arguments["storage"]) == (50, Path("job.db"))
 
