@@ -51,6 +51,7 @@ NAMES = (
     "spaces",
     "trust",
     "failures",
+    "importance",
     "faults",
 )
 QUICKLY = "quick: fewer seeds, rounds and trials than the targets are about"

@@ -26,13 +26,22 @@ from raybo.common.messages import counted, in_words
 if TYPE_CHECKING:
     from raybo.study.study import Study
 
-MODES = ("trial", "context", "watch", "again")  # exclusive options of `raybo show`; without any it shows the table
+MODES = (
+    "trial",
+    "context",
+    "watch",
+    "again",
+    "best",
+)  # exclusive options of `raybo show`; without any it shows the table
 
 
 @click.command()
 @JOURNAL
 @click.option(
     "--last", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="List the last N trials."
+)
+@click.option(
+    "--best", type=click.IntRange(min=1), metavar="N", help="List the best N trials, or N of the Pareto front."
 )
 @click.option("--all", "everything", is_flag=True, help="List every trial.")
 @click.option("--trial", type=int, metavar="N", help="Show everything about one trial.")
@@ -49,6 +58,7 @@ def show(
     ctx: click.Context,
     journal: Path,
     last: int,
+    best: int | None,
     everything: bool,
     trial: int | None,
     context: tuple[str, ...],
@@ -58,10 +68,12 @@ def show(
 ) -> None:
     """Show a study: its trials and the best one.
 
-    The table says why each trial was tried. The study may be running.
+    Parameters that vary have columns if the window is wide enough, and so has the reason for each proposal. The study
+    may be running.
 
     \b
         raybo show job.db
+        raybo show job.db --best 20
         raybo show job.db --trial 7
         raybo show job.db --watch
         raybo show job.db --json > job.json
@@ -105,16 +117,17 @@ def show(
         is_limited = ctx.get_parameter_source("last") is click.core.ParameterSource.COMMANDLINE
         say_json(study_as_json(study, last if is_limited else None))
     else:
-        make_console().print(study_view(study, len(study.trials) if everything else last))
+        listed = len(study.trials) if everything else best or last
+        make_console().print(study_view(study, listed, best=best is not None))
 
 
 def _refuse_what_excludes_another(ctx: click.Context) -> None:
     at_most_one(ctx, *MODES)
     for name in ("last", *MODES):
         at_most_one(ctx, name, "everything")
-    for name in ("trial", "context", "again"):
+    for name in ("trial", "context", "again", "best"):
         at_most_one(ctx, name, "last")
-    for name in ("watch", "again"):
+    for name in ("watch", "again", "best"):
         at_most_one(ctx, name, "as_json")
 
 

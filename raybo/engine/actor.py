@@ -13,6 +13,7 @@ import ray
 
 from raybo.engine.plan import Plan
 from raybo.engine.ray.pickling import make_importable
+from raybo.engine.ray.signals import end_on_sigterm
 from raybo.engine.status import Status
 from raybo.engine.study.loop import STOP_REASON, StudyLoop
 from raybo.engine.trial.report_sender import Answer
@@ -33,6 +34,7 @@ class StudyActor:
     """
 
     def __init__(self, plan: Plan, objective: Objective, function: PackedFunction) -> None:
+        end_on_sigterm()  # and another process goes on with the study
         make_importable(plan.directories)
         self.plan = plan
         self.objective = objective

@@ -201,13 +201,14 @@ def _run_on(ray: Any, objective: Objective, plan: Plan, watch: Watch | None) -> 
     if not plan.options.detach:
         # restarted by the follower: what Ray may restart, Ray's memory monitor kills before any trial
         make = ray.remote(StudyActor).options(**placed).remote
-        run_to_end(ray, lambda: make(plan, sent, function), RESTARTS, plan.after, watch)
+        run_to_end(ray, lambda: make(plan, sent, function), plan.path, RESTARTS, plan.after, watch)
         return
     name = plan.path.stem
     placed |= {"name": name, "namespace": NAMESPACE, "lifetime": "detached"}
     placed |= {"max_restarts": RESTARTS, "max_task_retries": -1}  # by Ray, as nobody else is there
     try:
-        leave(ray, make_named(ray, name, lambda: ray.remote(StudyActor).options(**placed).remote(plan, sent, function)))
+        make = ray.remote(StudyActor).options(**placed).remote
+        leave(ray, make_named(ray, name, lambda: make(plan, sent, function)), plan.path)
     except ray.exceptions.ActorAlreadyExistsError:
         raise RayError(
             f"a study named {name} is already running on this cluster; `raybo attach {name}` follows it, "

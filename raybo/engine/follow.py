@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import os
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,9 +16,12 @@ from typing import TYPE_CHECKING, Any, cast
 from raybo import journal
 from raybo.common.errors import RayboError, RayError
 from raybo.common.messages import first_line
+from raybo.engine.patience import SILENT_SECONDS, Deaths, Silence
 from raybo.engine.ray.connection import ray_for_study
 from raybo.engine.ray.liveness import Liveness, RayDied
 from raybo.engine.ray.named_studies import NAMESPACE, study_names
+from raybo.journal.lock import process_here
+from raybo.record.events import Kind
 from raybo.study.study import Study
 
 if TYPE_CHECKING:
@@ -23,11 +30,20 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.2
 NAME_SECONDS = 20.0  # Ray frees the name of a study that has ended within this time
+ASK_SECONDS = 2.0  # between two questions whether a study that nobody watches still answers
+ANSWER_SECONDS = 5.0
 STOP_SECONDS = 20.0  # a study that has not stopped by then is killed; its journal is whole all the same
+
+
+log = logging.getLogger("raybo")
 
 
 class StudyLost(RayError):
     """The study's process is gone."""
+
+
+class StudySilent(StudyLost):
+    """The study's process is there, and neither answers nor writes any more."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +60,19 @@ class Ended:
 
 
 def run_to_end(
-    ray: Any, make: Callable[[], Any], restarts: int, after: int, watch: Callable[[Status], object] | None
+    ray: Any,
+    make: Callable[[], Any],
+    path: Path,
+    restarts: int,
+    after: int,
+    watch: Callable[[Status], object] | None,
 ) -> None:
     """Run a study that belongs to this process to its end, and show its status; Ctrl-C stops it.
 
     Args:
         ray: the module, connected.
         make: makes a study actor, which continues from the journal; called again if one is lost.
+        path: the journal.
         restarts: how often it may be called again.
         after: number of the last event whose notes are not shown.
         watch: called with a `Status` several times a second.
@@ -59,13 +81,14 @@ def run_to_end(
         RayboError: what ended the study early.
         KeyboardInterrupt: Ctrl-C; the study has been stopped and its journal is whole.
     """
-    show = _Show(ray, watch, after)
+    show = _Show(ray, path, watch, after)
+    deaths = Deaths(restarts)
     while True:
         actor = make()
         outcome = actor.outcome.remote()
         has_died = False
         try:
-            _wait(ray, actor, outcome, show)
+            _wait(ray, actor, outcome, show, deaths.patience)
             return
         except KeyboardInterrupt:
             _stop(ray, actor, outcome)
@@ -74,13 +97,34 @@ def run_to_end(
         except RayDied:
             has_died = True
             raise
-        except StudyLost:
-            if not restarts:
+        except StudyLost as lost:
+            deaths.add(type(lost.__cause__ or lost).__name__, _achieved(path))
+            if deaths.is_hopeless:
+                raise StudyLost(
+                    f"the study's own process was lost {deaths.alike} times in a row, and the study got no further in "
+                    f"between ({first_line(lost.__cause__ or lost)}); what has finished is in the journal"
+                ) from lost
+            if deaths.left < 0:
                 raise
-            restarts -= 1
+            if isinstance(lost, StudySilent):
+                log.warning("%s; another one goes on from the journal", lost)
+                _kill_silent(path)
         finally:
             if not has_died:  # else there is no Ray to ask
                 ray.kill(actor)
+
+
+def _achieved(path: Path) -> int:
+    """Return how many events the journal holds; that trials start again is no achievement."""
+    return sum(event.kind is not Kind.RETRIED for event in journal.read(path)[1])
+
+
+def _kill_silent(path: Path) -> None:
+    """Kill the process that writes the journal, if it is on this machine: Ray's way to kill it may need its help."""
+    process = process_here(path)
+    if process is not None and process != os.getpid():
+        with contextlib.suppress(OSError):
+            os.kill(process, signal.SIGKILL)
 
 
 def make_named(ray: Any, name: str, make: Callable[[], Any]) -> Any:
@@ -113,13 +157,12 @@ def _remove_ended(ray: Any, name: str) -> bool:
     return True
 
 
-def leave(ray: Any, actor: Any) -> None:
+def leave(ray: Any, actor: Any, path: Path) -> None:
     """Wait until a detached study has begun, so that its driver raises what is wrong with it."""
     outcome = actor.outcome.remote()
-    while not ray.wait([outcome], timeout=POLL_SECONDS)[0]:
-        if ray.get(actor.status.remote()) is not None:
-            return
-    _wait(ray, actor, outcome, _Show(ray, None, 0))
+    begun: list[Status] = []
+    show = _Show(ray, path, begun.append, 0)
+    _wait(ray, actor, outcome, show, SILENT_SECONDS, lambda: bool(begun))
 
 
 def attach(name: str, address: str, watch: Callable[[Status], object] | None = None) -> Ended:
@@ -135,8 +178,16 @@ def attach(name: str, address: str, watch: Callable[[Status], object] | None = N
     """
     with ray_for_study(address, None) as ray:
         actor, plan = _find(ray, name)
+        show = _Show(ray, plan.path, watch, 0)
         try:
-            _wait(ray, actor, actor.outcome.remote(), _Show(ray, watch, 0))
+            while True:
+                try:
+                    _wait(ray, actor, actor.outcome.remote(), show, SILENT_SECONDS)
+                    break
+                except StudySilent as silent:
+                    log.warning("%s; another one goes on from the journal", silent)
+                    ray.kill(actor, no_restart=False)
+                    _kill_silent(plan.path)
         except StudyLost:
             ended = _ended(plan.path)
             if ended.study is None or not ended.study.ended:
@@ -183,17 +234,37 @@ def _ended(path: Path) -> Ended:
     return Ended(path, Study(*journal.read(path), path) if journal.exists(path) else None)
 
 
-def _wait(ray: Any, actor: Any, outcome: Any, show: _Show) -> None:
-    """Wait until the study has ended. Raises what ended it early."""
+def _wait(
+    ray: Any,
+    actor: Any,
+    outcome: Any,
+    show: _Show,
+    patience: float,
+    is_enough: Callable[[], bool] = lambda: False,
+) -> None:
+    """Wait until the study has ended. Raises what ended it early.
+
+    Args:
+        ray: the module, connected.
+        actor: the study's.
+        outcome: the reference to its outcome.
+        show: shows its status.
+        patience: for so many seconds it may neither answer nor write.
+        is_enough: the wait is over, too, once this is true.
+    """
     liveness = Liveness(ray)
+    show.silence = Silence()
     try:
         done: list[Any] = []
-        while not done:
+        while not done and not is_enough():
             done, _ = ray.wait([outcome], timeout=POLL_SECONDS)
             if not done:
                 liveness.check()
             show(actor)
-        ray.get(outcome)
+            if show.silence.seconds > patience and not done:
+                raise StudySilent(f"the study's own process has neither answered nor written for {patience:.0f} s")
+        if done:
+            ray.get(outcome)
     except ray.exceptions.RayTaskError as error:
         if isinstance(error.cause, RayboError):
             raise error.cause from None
@@ -205,21 +276,42 @@ def _wait(ray: Any, actor: Any, outcome: Any, show: _Show) -> None:
 
 
 class _Show:
-    """Passes the status to whoever watches, and each note once."""
+    """Passes the status to whoever watches, and each note once; notices whether the study answers or writes."""
 
-    def __init__(self, ray: Any, watch: Callable[[Status], object] | None, after: int) -> None:
-        self.ray, self.watch, self.after, self.lines_seen = ray, watch, after, 0
+    def __init__(self, ray: Any, path: Path, watch: Callable[[Status], object] | None, after: int) -> None:
+        self.ray, self.path, self.watch, self.after, self.lines_seen = ray, path, watch, after, 0
+        self.silence = Silence()
+        self._asked = -ASK_SECONDS
+        self._written: list[tuple[int, int]] = []
 
     def __call__(self, actor: Any) -> None:
-        if self.watch is None:
+        if self.watch is None and time.monotonic() < self._asked + ASK_SECONDS:
             return
+        self._asked = time.monotonic()
+        is_heard, status = self._has_written(), None
         try:
-            status = cast("Status | None", self.ray.get(actor.status.remote(self.after, self.lines_seen), timeout=5))
+            if self.watch is None:
+                self.ray.get(actor.has_ended.remote(), timeout=ANSWER_SECONDS)
+            else:
+                asked = actor.status.remote(self.after, self.lines_seen)
+                status = cast("Status | None", self.ray.get(asked, timeout=ANSWER_SECONDS))
+            is_heard = True
         except self.ray.exceptions.RayError:
             return  # it is lost, restarts, or is too busy to answer: the next call may get one
-        if status is not None:
+        finally:
+            self.silence.look(time.monotonic(), is_heard)
+        if status is not None and self.watch is not None:
             self.after, self.lines_seen = status.last_event, status.lines
             self.watch(status)
+
+    def _has_written(self) -> bool:
+        """Return True if the journal has changed since the last call."""
+        before, self._written = self._written, []
+        for path in (self.path, self.path.with_name(f"{self.path.name}-wal")):
+            with contextlib.suppress(OSError):
+                status = path.stat()
+                self._written.append((status.st_mtime_ns, status.st_size))
+        return self._written != before
 
 
 def _stop(ray: Any, actor: Any, outcome: Any) -> None:

@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from raybo.common.terminal import without_colours
+from raybo.engine.ray.signals import deaf_threads
 
 if TYPE_CHECKING:
     from raybo.engine.status import Status
@@ -38,7 +39,8 @@ class Display:
 
     def __enter__(self) -> Display:
         if self._live is not None:
-            self._live.start()
+            with deaf_threads():
+                self._live.start()
             self._live.update(Text("starting Ray ...", style="dim"))
         return self
 

@@ -1,9 +1,9 @@
 """Directories that last as long as a study or an attempt: closed to other users, and removed later if it is killed.
 
 Each holds a file that its owner keeps locked. The system releases the lock when the owner dies, however it dies, and
-this shows in every process namespace: a directory whose lock can be taken has no owner any more. A worker that begins
-as its Ray ends makes the directory anew, without a lock: that goes too, if no file is in it. Nothing else is ever
-removed, whatever it is called.
+this shows in every process namespace: a directory whose lock can be taken has no owner any more. What is left of Ray's
+processes there is ended. A worker or an agent of a Ray that ends makes the directory anew, without a lock: that goes
+too, if it holds Ray's sessions only, and nobody uses it. Nothing else is ever removed, whatever it is called.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from raybo.common.errors import RayError
+from raybo.engine.keeper import END_SECONDS, end_processes, processes_in
 
 TEMPORARY = "/tmp"  # not TMPDIR, as Ray's sockets need a short path
 LOCK = ".raybo-in-use"
@@ -66,13 +67,14 @@ def _remove_if_dead(directory: Path) -> None:
         try:
             lock = os.open(LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=here)
         except FileNotFoundError:
-            if _is_hollow(directory):
+            if _is_of_a_dead_ray(directory):
                 shutil.rmtree(directory, ignore_errors=True)
             return
         try:
             if stat.S_ISREG(os.fstat(lock).st_mode):
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if os.stat(LOCK, dir_fd=here).st_ino == os.fstat(lock).st_ino:
+                    end_processes(str(directory), END_SECONDS)
                     _empty(directory)
         finally:
             os.close(lock)
@@ -80,11 +82,12 @@ def _remove_if_dead(directory: Path) -> None:
         os.close(here)
 
 
-def _is_hollow(directory: Path) -> bool:
-    """True if a worker that began as its Ray ended has made it: it holds directories of Ray's, and no file."""
+def _is_of_a_dead_ray(directory: Path) -> bool:
+    """True if processes of a Ray that ended have made it again: it holds sessions of Ray's only, and nobody uses it."""
     if MADE.fullmatch(directory.name) is None or os.listdir(directory) != [RAY]:
         return False
-    return all(Path(place, name).is_symlink() for place, _, names in os.walk(directory) for name in names)
+    is_rays = all(name.startswith("session_") for name in os.listdir(directory / RAY))
+    return is_rays and not processes_in(str(directory), only_rays=False)
 
 
 def _locked(directory: Path) -> int:

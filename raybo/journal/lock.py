@@ -85,6 +85,19 @@ def holder(path: Path | str) -> str:
     return f"{found['host']} (process {found['process']})" if {"host", "process"} <= set(found) else "some machine"
 
 
+def process_here(path: Path | str) -> int | None:
+    """Return the process that writes the journal; None if none does, or if it is not known to be on this machine."""
+    if not in_use(path):
+        return None
+    try:
+        with lock_file(path).open(encoding="utf-8", errors="replace") as file:
+            found = _holder(file)
+    except OSError:
+        return None
+    process = found.get("process")
+    return process if found.get("host") == socket.gethostname() and isinstance(process, int) else None
+
+
 def acquire(path: Path, driver: int) -> Lock:
     """The locks, held; the file names its holder. Waits only for a holder whose driver is dead already."""
     beside = lock_file(path)

@@ -3,7 +3,8 @@
 On a terminal
     watch             a study that another process runs, followed through its journal
     table_layout      tables in windows of any width
-    tables            trials, the best of them, methods; how values are written everywhere
+    tables            the best trial, the output of `raybo show`, methods
+    trials_table      the table of trials
     trial_view        everything about one trial
     notes_view        the user's notes
 Figures
@@ -16,12 +17,14 @@ Figures
     context_figures   the contexts that trials observed
     story_figures     what the method noted
     axes              how a parameter fills an axis
+    frame             how a metric's values fill one
     theme             colours, fonts, frames
     report_figure     a figure with its text
 Where they are put together
     figures           all that apply to a study, in order
     summary           the facts, as HTML
     page              the report: one HTML file
+    packed            what it holds compressed
     image             one picture, for a paper
     plots             figures one by one, for a notebook
 """

@@ -26,11 +26,13 @@ class Axis:
         index: which axis of the cube it is.
         name: of the parameter, nested ones joined by dots.
         parameter: its kind and range.
+        label: the last part of its name if no other parameter's ends alike, else the name.
     """
 
     index: int
     name: str
     parameter: Parameter
+    label: str
 
     @property
     def is_categorical(self) -> bool:
@@ -91,9 +93,11 @@ class Axis:
 
 
 def axes_of(study: Study) -> list[Axis]:
-    """An axis for each parameter, in the space's order."""
-    parameters = study.space.parameters.values()
-    return [Axis(i, name, p) for i, (name, p) in enumerate(zip(study.space.names, parameters, strict=True))]
+    """Return an axis for each parameter, in the space's order."""
+    names, parameters = study.space.names, study.space.parameters.values()
+    ends = [name.rsplit(".", 1)[-1] for name in names]
+    labels = [end if ends.count(end) == 1 else name for name, end in zip(names, ends, strict=True)]
+    return [Axis(i, *each) for i, each in enumerate(zip(names, parameters, labels, strict=True))]
 
 
 def places_of(study: Study, trials: Sequence[Trial]) -> Array:  # (n, d)

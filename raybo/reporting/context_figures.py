@@ -31,7 +31,7 @@ def density(study: Study) -> ReportFigure | None:
     assert history.context_cube is not None
     law = Density.of(history.contexts, history.context_cube)
     parameters = study.context.parameters.values()
-    axes = [Axis(i, name, p) for i, (name, p) in enumerate(zip(study.context.names, parameters, strict=True))]
+    axes = [Axis(i, name, p, name) for i, (name, p) in enumerate(zip(study.context.names, parameters, strict=True))]
     columns = min(3, len(axes))
     rows = -(-len(axes) // columns)
     fig = grid_of(rows, columns, height=60 + 270 * rows, horizontal_spacing=0.07, vertical_spacing=0.28 / rows)

@@ -8,8 +8,8 @@ import numpy as np
 
 from raybo.record.states import State
 from raybo.record.trial import Trial, saved_share
+from raybo.reporting.frame import Frame
 from raybo.reporting.report_figure import ReportFigure
-from raybo.reporting.run_figures import value_range
 from raybo.reporting.theme import BLUE, GREY, LIGHT, ORANGE, STATE_COLOURS, escaped, figure, plotly
 from raybo.space import Array
 from raybo.study.study import Study
@@ -61,9 +61,9 @@ def curves(study: Study) -> ReportFigure | None:
             )
     for rung in rungs(study):
         fig.add_vline(x=rung, line={"color": GREY, "width": 1, "dash": "dash"})
-    low, high, is_log, outside = value_range(study, _values(reporting))
+    frame = Frame.of(study.goal, _values(reporting))
     fig.update_xaxes(title="step")
-    fig.update_yaxes(title=escaped(study.description.metric), range=[low, high], type="log" if is_log else "linear")
+    fig.update_yaxes(title=escaped(study.description.metric), **frame.layout)
     pruned = study.count(State.PRUNED)
     saved = saved_share(study.trials, study.steps)
     caption = "Each line is a trial, as it reported."
@@ -72,7 +72,7 @@ def curves(study: Study) -> ReportFigure | None:
         share = f", which saved {100 * saved:.0f} % of the steps of the trials that ended" if saved else ""
         caption += f" The {pruned} pale ones were pruned{by}{share}."
     caption += " Dashed lines are rungs, at which trials are compared." if rungs(study) else ""
-    caption += f" {outside} values that are far worse lie outside the frame." if outside else ""
+    caption += frame.note
     return ReportFigure("curves", "What trials reported", caption, fig)
 
 

@@ -8,12 +8,15 @@ from itertools import combinations
 import numpy as np
 
 from raybo.common.errors import NumericalError
+from raybo.common.messages import counted
 from raybo.methods.parts.failure_model import success_at
+from raybo.record.goals import Goal
 from raybo.record.pareto import hypervolume
 from raybo.record.states import FAILURES, State
 from raybo.record.trial import Trial
 from raybo.reporting.axes import axes_of, centre, leader, places_of
 from raybo.reporting.emulator import Emulator
+from raybo.reporting.frame import Frame
 from raybo.reporting.report_figure import ReportFigure
 from raybo.reporting.run_figures import hover
 from raybo.reporting.subsample import subsample, subsample_note
@@ -52,6 +55,9 @@ def front(study: Study) -> ReportFigure | None:
     kept = subsample(study, [trial for trial in done if trial.feasible and trial.number not in numbers])
     broken = subsample(study, [trial for trial in done if trial.violations])
     size = mark_size(len(done))
+    frames = {
+        name: _frame(study, goal, name, done) for name, goal in zip(study.goals.names, study.goals.each, strict=True)
+    }
     shades = {"cmin": -0.5 * len(study.trials), "cmax": len(study.trials)}  # the first would be white on white
     for i, (a, b) in enumerate(pairs):
         where = {"row": i // columns + 1, "col": i % columns + 1}
@@ -79,14 +85,26 @@ def front(study: Study) -> ReportFigure | None:
                     ),
                     **where,
                 )
-        fig.update_xaxes(title=_axis(study, a), **where)
-        fig.update_yaxes(title=_axis(study, b), **where)
-    stairs = " The line bounds what it dominates." if study.goals.k == 2 else ""
-    caption = (
-        "Each mark is a finished trial. A trial is dominated if another is as good in everything, and better in "
-        f"something; the others are the front. Dominated ones are darker the later they were asked for.{stairs}"
+        fig.update_xaxes(title=_axis(study, a), **frames[a].layout, **where)
+        fig.update_yaxes(title=_axis(study, b), **frames[b].layout, **where)
+    stairs = " The line bounds the region that it dominates." if study.goals.k == 2 else ""
+    outside = int(np.any([frame.is_outside for frame in frames.values()], axis=0).sum())
+    far = (
+        f" {counted(outside, 'far worse trial')} {'is' if outside == 1 else 'are'} outside the frame."
+        if outside
+        else ""
     )
-    return ReportFigure("front", "The front", caption, fig)
+    caption = (
+        "Finished trials by their metrics; those that no other dominates are the Pareto front. Dominated ones are "
+        f"darker the later they were proposed.{stairs}{far}"
+    )
+    return ReportFigure("front", "Pareto front", caption, fig)
+
+
+def _frame(study: Study, goal: Goal, name: str, done: list[Trial]) -> Frame:
+    """Return the axis of a metric, which holds the whole front."""
+    values, front = (np.array([trial.values[name] for trial in trials]) for trials in (done, study.front))
+    return Frame.of(goal, values, inside=front)
 
 
 def hypervolumes(study: Study) -> ReportFigure | None:
@@ -117,10 +135,13 @@ def hypervolumes(study: Study) -> ReportFigure | None:
         )
     )
     fig.update_xaxes(title="trial")
-    fig.update_yaxes(title="hypervolume", rangemode="tozero")
+    frame = Frame.of(Goal("max"), np.array(volumes))  # from 0 it would be a flat line
+    fig.update_yaxes(title="hypervolume", **frame.layout)
     point = ", ".join(f"{name} {value:.4g}" for name, value in reference.items())
-    caption = f"The hypervolume of the front; its reference point is the worst values of the feasible trials ({point})."
-    return ReportFigure("hypervolume", "Hypervolume so far", caption, fig)
+    caption = (
+        f"Hypervolume of the Pareto front, above the worst values of the feasible trials as reference point ({point})."
+    )
+    return ReportFigure("hypervolume", "Hypervolume", caption, fig)
 
 
 def margins(study: Study) -> ReportFigure | None:

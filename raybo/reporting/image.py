@@ -15,9 +15,10 @@ from raybo.record.states import FAILURES, State
 from raybo.record.trial import Trial
 from raybo.reporting.axes import Axis, axes_of, centre, leader, places_of
 from raybo.reporting.emulator import Emulator
+from raybo.reporting.frame import Frame, colour_range
 from raybo.reporting.importance import Importance, importance
 from raybo.reporting.model_figures import map_of
-from raybo.reporting.run_figures import best_line, value_range
+from raybo.reporting.run_figures import best_line
 from raybo.reporting.theme import BLUE, GREY, LIGHT, ORANGE, RED, SCALE
 from raybo.study.study import Study
 
@@ -27,7 +28,16 @@ if TYPE_CHECKING:
 SHOWN = 3  # parameters with a slice
 BARS = 8  # parameters among those that matter
 CURVE, MAP = 201, 61  # coordinates along a slice, and along each side of the map
-LEGEND: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1.02, 0.98), "ncols": 3, "handletextpad": 0.3}
+LEVELS = 14  # of the map's colours
+EDGE = 0.025  # of an axis, beyond its ends, so that marks there are whole
+LEGEND: dict[str, Any] = {
+    "loc": "lower right",
+    "bbox_to_anchor": (1.02, 0.98),
+    "ncols": 3,
+    "handletextpad": 0.3,
+    "columnspacing": 0.9,
+    "handlelength": 1.3,
+}
 STYLE: Any = {
     "font.size": 8.5,
     "axes.spines.top": False,
@@ -59,19 +69,18 @@ def write_image(study: Study, path: Path) -> None:
             _best_so_far(study, figure.add_subplot())
         else:
             figure = Figure(figsize=(9.8, 5.8), layout="constrained")
-            plots = figure.subplots(2, 3)
-            _best_so_far(study, plots[0, 0])
-            _importance(study, found, plots[0, 1])
+            parts: Any = figure.subfigures(2, 1)  # so that long names above leave no hole below
+            upper, lower = parts
+            first, second, third = upper.subplots(1, 3)
+            _best_so_far(study, first)
+            _importance(study, found, second)
             axes = [axis for axis in (axes_of(study)[i] for i in found.order) if centre(study, axis) is not None]
             if pair := next((pair for pair in combinations(axes, 2) if centre(study, *pair) is not None), None):
-                _map(study, emulator, *pair, plots[0, 2])
+                _map(study, emulator, *pair, third)
             else:
-                plots[0, 2].set_axis_off()
-            for k, plot in enumerate(plots[1]):
-                if k < min(SHOWN, len(axes)):
-                    _slice(study, emulator, axes[k], plot, first=k == 0)
-                else:
-                    plot.set_axis_off()
+                third.set_axis_off()
+            for k, plot in enumerate(np.atleast_1d(lower.subplots(1, min(SHOWN, len(axes))))):
+                _slice(study, emulator, axes[k], plot, first=k == 0)
         drawn = io.BytesIO()
         figure.savefig(drawn, format=path.suffix[1:].lower())
     write_file(path, drawn.getvalue())
@@ -81,25 +90,29 @@ def _best_so_far(study: Study, plot: Axes) -> None:
     done = [trial for trial in study.trials if trial.state is State.FINISHED]
     numbers = np.array([trial.number for trial in done])
     values = np.array([trial.value for trial in done], dtype=np.float64)
-    low, high, is_log, _ = value_range(study, values)
-    if is_log:
+    frame = Frame.of(study.goal, values)
+    if frame.is_log:
         plot.set_yscale("log")
-    plot.plot(numbers, values, ".", color=BLUE, alpha=0.6, label="trial")
+    inside = ~frame.is_outside
+    plot.plot(numbers[inside], values[inside], ".", color=BLUE, alpha=0.6, label="trial")
+    if frame.is_outside.any():
+        far = numbers[frame.is_outside]
+        mark = "v" if frame.larger_is_better else "^"
+        plot.plot(far, np.full(len(far), frame.worst), mark, color=BLUE, markersize=4, label="far worse")
     if done:
         line = best_line(study, done)
         plot.step([*numbers, len(study.trials) - 1], [*line, line[-1]], where="post", color=ORANGE, label="best so far")
     failed = [trial.number for trial in study.trials if trial.state in FAILURES]
-    ends = (10.0**low, 10.0**high) if is_log else (low, high)
     if failed:
-        plot.plot(failed, np.full(len(failed), ends[0]), "x", color=RED, clip_on=False, label="failed")
-    plot.set_ylim(*ends)
+        plot.plot(failed, np.full(len(failed), frame.ends[0]), "x", color=RED, clip_on=False, label="failed")
+    plot.set_ylim(*frame.ends)
     plot.set(xlabel="trial", ylabel=study.description.metric)
     plot.legend(**LEGEND)
 
 
 def _importance(study: Study, found: Importance, plot: Axes) -> None:
     order = found.order[:BARS][::-1]
-    names = [axes_of(study)[i].name for i in order]
+    names = [axes_of(study)[i].label for i in order]
     rows = np.arange(len(order))
     for name, index, colour, at in (("total", found.total, LIGHT, rows - 0.2), ("alone", found.main, BLUE, rows + 0.2)):
         middle = index[1, order]
@@ -118,8 +131,8 @@ def _slice(study: Study, emulator: Emulator, axis: Axis, plot: Axes, *, first: b
     middle, below, above = emulator.band(X)
     done = [trial for trial in study.trials if trial.state is State.FINISHED]
     values = np.array([trial.value for trial in done], dtype=np.float64)
-    low, high, is_log, _ = value_range(study, values)
-    if is_log:
+    frame = Frame.of(study.goal, values)
+    if frame.is_log:
         plot.set_yscale("log")
     plot.plot(places_of(study, done)[:, axis.index], values, ".", color=BLUE, alpha=0.35, label="trial")
     if axis.is_stepped:
@@ -128,8 +141,8 @@ def _slice(study: Study, emulator: Emulator, axis: Axis, plot: Axes, *, first: b
     else:
         plot.fill_between(at, below, above, color=ORANGE, alpha=0.18, linewidth=0)
         plot.plot(at, middle, color=ORANGE, label="model")
-    plot.set_ylim(*((10.0**low, 10.0**high) if is_log else (low, high)))
-    plot.set(xlabel=axis.name, ylabel=study.description.metric if first else "")
+    plot.set_ylim(*frame.ends)
+    plot.set(xlabel=axis.label, ylabel=study.description.metric if first else "")
     _scale(plot, axis, "x")
     if first:
         plot.legend(**LEGEND)
@@ -139,19 +152,23 @@ def _map(study: Study, emulator: Emulator, a: Axis, b: Axis, plot: Axes) -> None
     from matplotlib.colors import LinearSegmentedColormap
 
     x, y, z = map_of(study, emulator, a, b, MAP)
+    low, high = colour_range(study.goal, z)
+    is_cut = bool(np.nanmin(z) < low - 1e-12 or np.nanmax(z) > high + 1e-12)
+    worse: Any = ("min" if study.goal.larger_is_better else "max") if is_cut else "neither"
     scale: Any = LinearSegmentedColormap.from_list("raybo", SCALE)
     colours = scale if study.goal.larger_is_better else scale.reversed()
     if a.is_stepped or b.is_stepped:
-        drawn: Any = plot.pcolormesh(x, y, z, cmap=colours)
+        drawn: Any = plot.pcolormesh(x, y, z, cmap=colours, vmin=low, vmax=high)
     else:
-        drawn = plot.contourf(x, y, z, levels=14, cmap=colours)
+        levels = np.linspace(low, high, LEVELS + 1)
+        drawn = plot.contourf(x, y, z, levels=levels, cmap=colours, extend=worse)
     figure: Any = plot.figure
-    figure.colorbar(drawn, ax=plot, label=study.description.metric)
+    figure.colorbar(drawn, ax=plot, label=study.description.metric, extend=worse)
     done = places_of(study, [trial for trial in study.trials if trial.state is State.FINISHED])
     plot.plot(done[:, a.index], done[:, b.index], ".", color="#2b3036", alpha=0.5, markersize=3)
     best = places_of(study, [cast(Trial, leader(study))])[0]
     plot.plot(best[a.index], best[b.index], "*", color=ORANGE, markeredgecolor="white", markersize=13)
-    plot.set(xlabel=a.name, ylabel=b.name)
+    plot.set(xlabel=a.label, ylabel=b.label)
     _scale(plot, a, "x")
     _scale(plot, b, "y")
 
@@ -163,7 +180,10 @@ def _scale(plot: Axes, axis: Axis, which: str) -> None:
     elif axis.is_log:
         getattr(plot, f"set_{which}scale")("log")
     low, high = axis.range
-    if axis.is_stepped and not (axis.is_categorical or axis.is_log):  # whole marks at both ends
-        half = 0.5 * (high - low) / max(1, (axis.parameter.count or 2) - 1)
-        low, high = low - half, high + half
+    if axis.is_log:
+        low, high = low * (low / high) ** EDGE, high * (high / low) ** EDGE
+    elif not axis.is_categorical:
+        steps = max(1, (axis.parameter.count or 2) - 1) if axis.is_stepped else 1
+        edge = max(EDGE * (high - low), 0.5 * (high - low) / steps if axis.is_stepped else 0.0)
+        low, high = low - edge, high + edge
     getattr(plot, f"set_{which}lim")(low, high)

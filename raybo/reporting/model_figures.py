@@ -12,8 +12,9 @@ from raybo.record.states import FAILURES, State
 from raybo.record.trial import Trial
 from raybo.reporting.axes import Axis, axes_of, centre, leader, leader_in_words, places_of
 from raybo.reporting.emulator import Emulator
+from raybo.reporting.frame import Frame, colour_range
 from raybo.reporting.report_figure import ReportFigure
-from raybo.reporting.run_figures import hover, value_range
+from raybo.reporting.run_figures import hover
 from raybo.reporting.subsample import subsample, subsample_note
 from raybo.reporting.theme import BLUE, ORANGE, RED, SCALE, axis_layout, escaped, grid_of, mark_size, plotly
 from raybo.space import Array
@@ -21,6 +22,7 @@ from raybo.study.study import Study
 
 SLICES, PAIRED, COLUMNS = 12, 4, 3  # parameters with a slice, parameters of the contours, plots in a row
 CURVE, MAP = 101, 41  # coordinates along a slice, and along each side of a contour map
+LEVELS = 14  # of the contours
 
 
 def slices(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure:
@@ -34,7 +36,7 @@ def slices(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure:
         columns,
         height=60 + 270 * rows,
         shared_yaxes=True,
-        horizontal_spacing=0.035,
+        horizontal_spacing=0.05,
         vertical_spacing=min(0.3, 0.26 / rows),
     )
     finished = [trial for trial in study.trials if trial.state is State.FINISHED]
@@ -42,8 +44,7 @@ def slices(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure:
     failed = subsample(study, [trial for trial in study.trials if trial.state in FAILURES])
     places, lost = places_of(study, done), places_of(study, failed)
     values = np.array([trial.value for trial in done], dtype=np.float64)
-    low, high, is_log, _ = value_range(study, values)
-    foot = low + 0.015 * (high - low)
+    frame = Frame.of(study.goal, values)
     for k, axis in enumerate(axes):
         where = {"row": k // columns + 1, "col": k % columns + 1}
         u, at = axis.grid(CURVE)
@@ -70,7 +71,7 @@ def slices(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure:
             fig.add_trace(
                 go.Scatter(
                     x=_spread(axis, lost[:, axis.index]),
-                    y=[10.0**foot if is_log else foot] * len(failed),
+                    y=[frame.foot] * len(failed),
                     mode="markers",
                     name="failed",
                     legendgroup="failed",
@@ -82,14 +83,14 @@ def slices(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure:
                 **where,
             )
         fig.update_xaxes(axis_layout(axis), title_standoff=6, **where)
-    fig.update_yaxes(range=[low, high], type="log" if is_log else "linear")
+    fig.update_yaxes(**frame.layout)
     for row in range(1, rows + 1):
         fig.update_yaxes(title=escaped(study.description.metric), row=row, col=1)
     more = "" if len(axes) == study.space.d else f" The {len(axes)} that matter most of {study.space.d} are shown."
-    more += _elsewhere(study) + subsample_note(finished)
+    more += frame.note + _elsewhere(study) + subsample_note(finished)
     caption = (
-        f"The surrogate along one parameter with all others as in {leader_in_words(study)}: posterior median and 80 % "
-        f"posterior interval of the objective; blue marks are all trials, whatever their other values.{more}"
+        f"Posterior median and 80 % interval of the objective along one parameter, the others as in "
+        f"{leader_in_words(study)}; blue marks are all trials, whatever their other values.{more}"
     )
     return ReportFigure("slices", f"Slices through {leader_in_words(study)}", caption, fig)
 
@@ -114,9 +115,8 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure
     places, lost = places_of(study, done), places_of(study, failed)
     best = cast(Trial, leader(study))
     maps = [map_of(study, emulator, a, b, MAP) for a, b in pairs]
-    low = min(float(np.nanmin(z)) for _, _, z in maps)
-    high = max(float(np.nanmax(z)) for _, _, z in maps)
-    in_legend: set[str] = set()  # in the legend
+    low, high = colour_range(study.goal, np.concatenate([z.ravel() for _, _, z in maps]))
+    in_legend: set[str] = set()
     for k, ((a, b), (x, y, z)) in enumerate(zip(pairs, maps, strict=True)):
         where = {"row": k // columns + 1, "col": k % columns + 1}
         colours = {
@@ -131,9 +131,9 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure
         if a.is_stepped or b.is_stepped:
             fig.add_trace(go.Heatmap(x=x, y=y, z=z, **colours), **where)
         else:
-            lines = {"coloring": "heatmap", "showlines": True}
+            lines = {"coloring": "heatmap", "showlines": True, "start": low, "end": high, "size": (high - low) / LEVELS}
             seam = {"color": "rgba(255,255,255,0.55)", "width": 0.8}
-            fig.add_trace(go.Contour(x=x, y=y, z=z, ncontours=14, contours=lines, line=seam, **colours), **where)
+            fig.add_trace(go.Contour(x=x, y=y, z=z, contours=lines, line=seam, **colours), **where)
         marks = [("trial", places, "circle", "rgba(43,48,54,0.55)", 4.5, done), ("failed", lost, "x", RED, 6, failed)]
         marks.append(("best", places_of(study, [best]), "star", ORANGE, 15, [best]))
         for name, at, symbol, colour, size, trials in marks:
@@ -164,10 +164,11 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure
     more = "" if len(chosen) == study.space.d else f" Pairs of the {len(chosen)} parameters that matter most."
     more += _elsewhere(study) + subsample_note(finished)
     caption = (
-        f"The surrogate's posterior median over two parameters with all others as in {leader_in_words(study)} (the "
-        f"star), darker is better; dots are all trials, whatever their other values.{more}"
+        f"Posterior median of the objective over two parameters, the others as in {leader_in_words(study)} (the star); "
+        f"darker is better, and the worst share the palest colour. Dots are all trials, whatever their other "
+        f"values.{more}"
     )
-    return ReportFigure("contours", "Two parameters at a time", caption, fig)
+    return ReportFigure("contours", "Contours", caption, fig)
 
 
 def _along(axis: Axis, at: Array, band: tuple[Array, Array, Array], is_first: bool) -> list[Any]:

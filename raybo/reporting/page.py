@@ -8,8 +8,9 @@ from pathlib import Path
 
 from raybo.common.files import write_file
 from raybo.reporting.figures import report_figures
+from raybo.reporting.packed import packed_figures
 from raybo.reporting.report_figure import ReportFigure
-from raybo.reporting.summary import asked_for, best_configuration, best_trials, facts, failures
+from raybo.reporting.summary import best_configuration, best_trials, facts, failures, settings
 from raybo.reporting.theme import FONT, TOOLBAR, plotly
 from raybo.study.study import Study
 
@@ -26,7 +27,8 @@ main {{ max-width: 1120px; margin: 0 auto; padding: 28px 20px 60px; }}
 h1 {{ font-size: 27px; margin: 0 0 2px; }}
 h2 {{ font-size: 19px; margin: 0 0 2px; }}
 .what {{ color: #5a616a; margin: 0 0 18px; }}
-.facts {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 10px; margin: 0 0 14px; }}
+.facts {{ display: grid; grid-template-columns: repeat(var(--columns), 1fr); gap: 10px; margin: 0 0 14px; }}
+@media (max-width: 900px) {{ .facts {{ grid-template-columns: repeat(auto-fit, minmax(140px, 1fr)); }} }}
 .fact, section, figure {{ background: white; border: 1px solid #e1e5ea; border-radius: 8px; }}
 .fact {{ padding: 10px 14px; }}
 .fact b {{ display: block; font-size: 21px; font-weight: 600; overflow-wrap: anywhere; }}
@@ -66,8 +68,6 @@ def write_report(study: Study, path: Path) -> list[ReportFigure]:
 def page(study: Study, made: Sequence[ReportFigure]) -> str:
     """The whole page as text, plotly's program included."""
     plotly()
-    from plotly.offline import get_plotlyjs
-
     title = html.escape(study.description.objective)
     figures = "\n".join(_figure(panel) for panel in made)
     return f"""<!DOCTYPE html>
@@ -78,42 +78,34 @@ def page(study: Study, made: Sequence[ReportFigure]) -> str:
 <meta http-equiv="Content-Security-Policy" content="{POLICY}">
 <title>{title} - raybo</title>
 <style>{STYLE}</style>
-<script>{get_plotlyjs()}</script>
 </head>
 <body>
 <main>
 {facts(study)}
 <div class="tables">
 {best_configuration(study)}
-{asked_for(study)}
+<div>
+{settings(study)}
+</div>
 </div>
 {failures(study)}
 {figures}
 {best_trials(study)}
 <footer>Made by raybo{_from(study)}.</footer>
 </main>
+{packed_figures(made)}
 </body>
 </html>
 """
 
 
 def _figure(panel: ReportFigure) -> str:
-    from plotly.io import to_html
-
-    drawn = to_html(
-        panel.figure,
-        full_html=False,
-        include_plotlyjs=False,
-        include_mathjax=False,
-        div_id=f"figure-{panel.key}",
-        config={"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["select2d", "lasso2d"]},
-    )
     # several plots side by side are scrolled where the window is narrow
     is_many = sum(1 for _ in panel.figure.select_xaxes()) > 1 or panel.figure.data[0].type in ("parcoords", "heatmap")
     return (
         f'<figure id="{panel.key}"><h2>{html.escape(panel.title)}</h2>'
         f"<figcaption>{html.escape(panel.caption)}</figcaption>"
-        f'<div class="drawn{" many" if is_many else ""}">{drawn}</div></figure>'
+        f'<div class="drawn{" many" if is_many else ""}"><div id="figure-{panel.key}"></div></div></figure>'
     )
 
 

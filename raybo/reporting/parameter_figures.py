@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 
 from raybo.record.states import State
 from raybo.reporting.axes import Axis, axes_of, places_of
 from raybo.reporting.emulator import CONDITIONED, Emulator
+from raybo.reporting.frame import Frame
 from raybo.reporting.importance import Importance
 from raybo.reporting.report_figure import ReportFigure
-from raybo.reporting.run_figures import value_range
 from raybo.reporting.subsample import subsample, subsample_note
 from raybo.reporting.theme import BLUE, LIGHT, SCALE, escaped, escaped_all, figure, plotly
 from raybo.space import Array
@@ -19,6 +20,12 @@ from raybo.study.study import Study
 
 BARS, LINES = 20, 14  # parameters in the figure of importance, and in that of all trials
 BRIEF = 10  # characters of a category beside its line among others
+LABEL = 130  # characters of all names above parallel axes together
+LINE = 15  # pixels of a line of such a name
+DESIGNS = ("random", "sobol")  # methods whose trials are spread over the space, whatever the results
+# measured by benchmarks/importance.py
+SEARCHED = ", too short where a search has left regions unexplored: of known indices they held four in five"
+NO_PARAMETER = "A line passes through none where the trial does not have the parameter."
 
 
 def importance_bars(study: Study, emulator: Emulator, found: Importance) -> ReportFigure | None:
@@ -53,12 +60,14 @@ def importance_bars(study: Study, emulator: Emulator, found: Importance) -> Repo
         )
     fig.update_layout(legend_traceorder="reversed")
     objective = "the objective" if study.goals.k == 1 else study.description.metric
-    fig.update_xaxes(title=f"share of {escaped(objective)}'s variance", range=[0, 1.05], tickformat=".0%")
+    if found.is_log:
+        objective = f"log {study.description.metric}"
+    fig.update_xaxes(title=f"share of the variance of {escaped(objective)}", range=[0, 1.05], tickformat=".0%")
     fig.update_yaxes(automargin=True, showgrid=False)
     caption = (
-        f"First-order and total Sobol indices of the surrogate: the share of {objective}'s variance over the space "
-        "that a parameter explains alone, and with its interactions. Whiskers are 90 % posterior intervals. "
-        f"{_trust(emulator)}"
+        f"First-order and total Sobol indices: the share of the variance of {objective} over the space that a "
+        f"parameter explains alone, and with its interactions. Whiskers are 90 % posterior intervals"
+        f"{'' if study.description.method in DESIGNS else SEARCHED}. {_trust(emulator)}"
     )
     return ReportFigure("importance", "Which parameters matter", caption, fig)
 
@@ -75,12 +84,15 @@ def parallel(study: Study, order: list[int]) -> ReportFigure | None:
     # the best lines are drawn last, above the others
     rank = np.argsort(study.goal.maximised(values), kind="stable")
     places = places_of(study, done)[rank]
-    low, high, is_log, _ = value_range(study, values)
-    shown = (np.log10(values) if is_log else values)[rank]
-    dimensions = [_dimension(axis, places[:, axis.index]) for axis in axes]
-    metric = escaped(study.description.metric)
-    shown = np.clip(shown, low, high)
-    dimensions.append({"label": f"log10 {metric}" if is_log else metric, "values": shown})
+    frame = Frame.of(study.goal, values)
+    shown = (np.log10(values) if frame.is_log else values)[rank]
+    metric = study.description.metric
+    names = [wrapped(name, LABEL // (len(axes) + 1)) for name in (*(axis.label for axis in axes), metric)]
+    if frame.is_log:
+        names[-1] = f"log10 {names[-1]}"
+    dimensions = [_dimension(axis, places[:, axis.index], name) for axis, name in zip(axes, names[:-1], strict=True)]
+    shown = np.clip(shown, frame.low, frame.high)
+    dimensions.append({"label": names[-1], "values": shown})
     fig = figure(height=430)
     fig.add_trace(
         go.Parcoords(
@@ -90,20 +102,33 @@ def parallel(study: Study, order: list[int]) -> ReportFigure | None:
                 "reversescale": not study.goal.larger_is_better,
             },
             dimensions=dimensions,
-            labelangle=-18 if len(axes) > 6 else 0,
-            labelfont={"size": 13},
+            labelfont={"size": 12},
             tickfont={"size": 11},
             rangefont={"size": 1, "color": "rgba(0,0,0,0)"},
         )
     )
-    fig.update_layout(margin={"l": 80, "r": 70, "t": 90 if len(axes) > 6 else 60, "b": 30})
+    lines = max(name.count("<br>") for name in names)
+    fig.update_layout(height=430 + LINE * lines, margin={"l": 80, "r": 70, "t": 60 + LINE * lines, "b": 30})
     caption = (
-        "Each line is a finished trial, darker is better; drag along an axis to keep only the lines that pass there, "
+        "Each line is a finished trial, darker is better. Drag along an axis to select the lines that pass there; "
         f"click it to undo.{subsample_note(finished)}"
     )
     if np.isnan(places).any():
-        caption += " Where a trial does not have a parameter, its line passes through none."
-    return ReportFigure("parallel", "All parameters at once", caption, fig)
+        caption += f" {NO_PARAMETER}"
+    return ReportFigure("parallel", "Parallel coordinates", caption, fig)
+
+
+def wrapped(name: str, width: int) -> str:
+    """Return a name in lines of at most so many characters, for plotly, broken after dots and underscores if it can."""
+    lines = [""]
+    for part in re.split(r"(?<=[._ ])", name):
+        while len(part) > width:
+            lines[-1:] = [lines[-1], part[:width]] if lines[-1] else [part[:width]]
+            part = part[width:]
+        if len(lines[-1]) + len(part) > width and lines[-1]:
+            lines.append("")
+        lines[-1] += part
+    return "<br>".join(escaped_all([line for line in lines if line]))
 
 
 def _trust(emulator: Emulator) -> str:
@@ -113,7 +138,7 @@ def _trust(emulator: Emulator) -> str:
     return f"Leave-one-out R2 of the surrogate: {r2:.2f}{of}{judged}."
 
 
-def _dimension(axis: Axis, at: Array) -> dict[str, object]:
+def _dimension(axis: Axis, at: Array, name: str) -> dict[str, object]:
     low, high = axis.range
     places = at
     ticks: dict[float, str] = {}
@@ -131,4 +156,4 @@ def _dimension(axis: Axis, at: Array) -> dict[str, object]:
         ticks = {low + 0.5 if axis.is_categorical else low: "none", **ticks}
         places = np.where(np.isnan(at), next(iter(ticks)), places)
     labels = {"tickvals": list(ticks), "ticktext": list(ticks.values())} if ticks else {}
-    return {"label": escaped(axis.name), "values": places, "range": [low, high], **labels}
+    return {"label": name, "values": places, "range": [low, high], **labels}

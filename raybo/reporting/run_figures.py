@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,10 +9,10 @@ import numpy as np
 from raybo.record.origin import Origin
 from raybo.record.states import FAILURES, State
 from raybo.record.trial import Trial
-from raybo.reporting.formatting import shown
+from raybo.reporting.formatting import config_line, shown
+from raybo.reporting.frame import Frame
 from raybo.reporting.report_figure import ReportFigure
 from raybo.reporting.subsample import MOST, subsample, subsample_note
-from raybo.reporting.tables import config_line
 from raybo.reporting.theme import (
     BLUE,
     GREY,
@@ -29,7 +28,6 @@ from raybo.reporting.timeline import Span, busy_share, joined, pauses_of, spans
 from raybo.space import Array
 from raybo.study.study import Study
 
-FAR = 6.0  # interquartile ranges below the middle half: values beyond are left outside the frame
 HOVER_CHARACTERS = 300
 LANES = 64  # that a timeline shows
 
@@ -41,7 +39,7 @@ def best_so_far(study: Study) -> ReportFigure | None:
     go = plotly()
     done = [trial for trial in study.trials if trial.state is State.FINISHED]
     values = np.array([trial.value for trial in done], dtype=np.float64)
-    low, high, is_log, outside = value_range(study, values)
+    frame = Frame.of(study.goal, values)
     fig = figure(height=420)
     added = np.array([trial.origin is Origin.ADDED for trial in done], dtype=bool)
     broken = np.array([bool(trial.violations) for trial in done], dtype=bool)
@@ -50,8 +48,9 @@ def best_so_far(study: Study) -> ReportFigure | None:
         (added & ~broken, "added", "diamond-open", GREY),
         (broken, "breaks a constraint", "x-thin-open", GREY),
     ):
-        if mask.any():
-            chosen = subsample(study, [trial for trial, wanted in zip(done, mask, strict=True) if wanted])
+        inside = mask & ~frame.is_outside
+        if inside.any():
+            chosen = subsample(study, [trial for trial, wanted in zip(done, inside, strict=True) if wanted])
             fig.add_trace(
                 go.Scatter(
                     x=[trial.number for trial in chosen],
@@ -79,7 +78,19 @@ def best_so_far(study: Study) -> ReportFigure | None:
                 hoverinfo="skip",
             )
         )
-    floor = low + 0.02 * (high - low)
+    if frame.is_outside.any():
+        outside = subsample(study, [trial for trial, is_far in zip(done, frame.is_outside, strict=True) if is_far])
+        fig.add_trace(
+            go.Scatter(
+                x=[trial.number for trial in outside],
+                y=[frame.worst] * len(outside),
+                mode="markers",
+                name="far worse",
+                marker={"color": BLUE, "symbol": frame.symbol, "size": 9},
+                text=[hover(study, trial) for trial in outside],
+                hoverinfo="text",
+            )
+        )
     for states, name, symbol, colour in (
         (FAILURES, "failed", "x", RED),
         ((State.PRUNED,), "pruned", "line-ns-open", STATE_COLOURS[State.PRUNED]),
@@ -92,7 +103,7 @@ def best_so_far(study: Study) -> ReportFigure | None:
             fig.add_trace(
                 go.Scatter(
                     x=[trial.number for trial in chosen],
-                    y=[10.0**floor if is_log else floor] * len(chosen),
+                    y=[frame.foot] * len(chosen),
                     mode="markers",
                     name=name,
                     marker={"color": colour, "symbol": symbol, "size": 8},
@@ -102,12 +113,13 @@ def best_so_far(study: Study) -> ReportFigure | None:
             )
     margin = 0.03 * max(1, len(study.trials) - 1)
     fig.update_xaxes(title="trial", range=[-margin, len(study.trials) - 1 + margin])
-    fig.update_yaxes(title=escaped(study.description.metric), range=[low, high], type="log" if is_log else "linear")
-    left = f" {outside} values that are far worse lie outside the frame." if outside else ""
-    kept = " of those that keep the constraints" if study.goals.constraints else ""
+    fig.update_yaxes(title=escaped(study.description.metric), **frame.layout)
+    kept = "feasible " if study.goals.constraints else ""
+    ended = ", at the bottom if it has no value" if len(done) < len(study.trials) else ""
+    far = " Triangles at the edge are values far worse than the frame." if frame.is_outside.any() else ""
     caption = (
-        f"Each mark is a trial in the order of asking, the line is the best value known by then{kept}; crosses at the "
-        f"foot are trials that failed.{left}{subsample_note(done)}"
+        f"Objective value of each trial in the order of proposal{ended}, and the best {kept}value so far."
+        f"{far}{subsample_note(done)}"
     )
     return ReportFigure("best-so-far", "Best so far", caption, fig)
 
@@ -196,25 +208,6 @@ def suggestions(study: Study) -> ReportFigure | None:
         f"took; the scale is logarithmic.{subsample_note(asked)}"
     )
     return ReportFigure("suggestions", "Time of a suggestion", caption, fig)
-
-
-def value_range(study: Study, values: Array) -> tuple[float, float, bool, int]:
-    """Return the ends of an axis for the values (log10 if it is logarithmic), and how many far worse are left out.
-
-    Logarithmic where positive values are minimised over more than three decades.
-    """
-    if len(values) == 0:
-        return 0.0, 1.0, False, 0
-    is_log = not study.goal.larger_is_better and bool(values.min() > 0.0) and values.max() / values.min() > 1e3
-    shown = np.log10(values) if is_log else values
-    first, third = np.quantile(shown, [0.25, 0.75])
-    reach = FAR * (third - first)
-    low, high = float(shown.min()), float(shown.max())
-    if reach > 0.0 and math.isfinite(reach):
-        low, high = (max(low, first - reach), high) if study.goal.larger_is_better else (low, min(high, third + reach))
-    outside = int(((shown < low) | (shown > high)).sum())
-    margin = 0.06 * (high - low) or 0.05 * max(abs(high), 1e-12)
-    return low - 1.5 * margin, high + margin, is_log, outside
 
 
 def hover(study: Study, trial: Trial) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,6 +19,7 @@ from raybo.space import Categorical, Float, Integer, Ordinal, Parameter, choice_
 from raybo.study.study import Study
 
 LEADERS = 10  # trials in the table of the best
+TILES = 7  # facts in a row at most
 REASONS = 8  # in the table of failures
 REASON_CHARACTERS = 160
 
@@ -71,7 +73,9 @@ def facts(study: Study) -> str:
     wanted = f"{d.metric}, {better}" if study.goals.is_plain else str(study.goals)
     what = f"{wanted}; method {d.method}, {counted(study.space.d, 'parameter')}"
     what += f"; ended: {study.ended}" if study.ended else ""
-    return f"<h1>{html.escape(d.objective)}</h1><p class=what>{html.escape(what)}</p><div class=facts>{cards}</div>"
+    columns = math.ceil(len(facts) / math.ceil(len(facts) / TILES))  # rows as equal as they can be
+    heading = f"<h1>{html.escape(d.objective)}</h1><p class=what>{html.escape(what)}</p>"
+    return f'{heading}<div class=facts style="--columns: {columns}">{cards}</div>'
 
 
 def _reached(study: Study) -> tuple[str, str, str]:
@@ -113,23 +117,26 @@ def best_configuration(study: Study) -> str:
     return f"<section><h2>Best trial: number {best.number}</h2>{_table((), rows)}</section>"
 
 
-def asked_for(study: Study) -> str:
-    """Return the settings of the study: method, seed, settings of the objective, and the space."""
+def settings(study: Study) -> str:
+    """Return how the study was made, method, seed and settings of the objective, and beside it the space."""
     d = study.description
     rows = [("method", d.method), *((f"option {key}", str(value)) for key, value in d.options.items())]
     if d.scheduler is not None:
         rows += [
             ("scheduler", d.scheduler),
-            *((f"its {key}", str(value)) for key, value in d.scheduler_options.items()),
+            *((f"scheduler option {key}", str(value)) for key, value in d.scheduler_options.items()),
         ]
-    rows += [("steps of a whole run", str(d.steps))] if d.steps is not None else []
+    rows += [("steps per trial", str(d.steps))] if d.steps is not None else []
     rows += [("seed", str(d.seed)), *((f"setting {key}", str(value)) for key, value in d.settings.items())]
-    rows += [
+    space = [
         (name, range_in_words(parameter))
         for name, parameter in zip(study.space.names, study.space.parameters.values(), strict=True)
     ]
-    rows += [("rule", rule.text) for rule in study.space.rules]
-    return f"<section><h2>Settings</h2>{_table((), [(a, b[:REASON_CHARACTERS]) for a, b in rows])}</section>"
+    space += [("rule", rule.text) for rule in study.space.rules]
+    return "".join(
+        f"<section><h2>{title}</h2>{_table((), [(a, b[:REASON_CHARACTERS]) for a, b in table])}</section>"
+        for title, table in (("Settings", rows), ("Search space", space))
+    )
 
 
 def range_in_words(parameter: Parameter) -> str:
@@ -142,7 +149,7 @@ def range_in_words(parameter: Parameter) -> str:
         return ", ".join(map(shown, names)) + order + guess
     guess = f", guessed {shown(parameter.guess)}" if parameter.has_guess else ""
     step = f", in steps of {shown(parameter.step)}" if parameter.step not in (None, 1) else ""
-    whole = ", whole" if isinstance(parameter, Integer) else ""
+    whole = ", integers" if isinstance(parameter, Integer) else ""
     logit = isinstance(parameter, Float) and parameter.scale == "logit"
     scale = ", logarithmic" if parameter.log else ", on a logit scale" if logit else ""
     return f"{shown(parameter.low)} to {shown(parameter.high)}{whole}{step}{scale}{guess}"

@@ -36,7 +36,7 @@ class Named:
         pieces = [f"{name}={value}," for name, value in self.values] or [""]
         # not narrower than a value that must stay whole, with the end of its name
         least = max(
-            (cell_len(f"{CUT}{name[-6:]}={value},") for name, value in self.values if _is_number(value)), default=8
+            (cell_len(f"{CUT}{name[-6:]}={value},") for name, value in self.values if is_number(value)), default=8
         )
         whole = max(cell_len(" ".join(pieces)), cell_len(self.then))
         return Measurement(min(least, options.max_width), min(max(whole, least), options.max_width))
@@ -70,7 +70,7 @@ def piece_of(name: str, value: str, width: int) -> str:
     if cell_len(text) <= width:
         return text
     room = width - cell_len(value) - 2  # for the name beside the ellipsis and the sign of equality
-    if room < 3 and not _is_number(value):
+    if room < 3 and not is_number(value):
         kept = name if cell_len(name) <= width // 2 else CUT + name[-max(1, width // 2 - 1) :]
         return f"{kept}={value}"[: max(1, width - 1)] + CUT
     return f"{CUT}{name[-room:]}={value}" if room > 0 else value
@@ -78,7 +78,7 @@ def piece_of(name: str, value: str, width: int) -> str:
 
 def add_column(table: Table, name: str, cells: Iterable[str], *, right: bool = False, folds: bool = False) -> None:
     """Add a column that stays as wide as its longest number; its other texts are cut, or folded, to fit."""
-    least = max([1, *(cell_len(word) for cell in cells for word in cell.split() if _is_number(word))])
+    least = max([1, *(cell_len(word) for cell in cells for word in cell.split() if is_number(word))])
     table.add_column(
         Text(name, overflow="ellipsis", no_wrap=not folds),
         justify="right" if right else "left",
@@ -109,7 +109,8 @@ def text_table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     return table
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """True if a text is a number, perhaps with a sign or a comma after it."""
     try:
         float(text.strip(",;()±%"))
     except ValueError:

@@ -3,47 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from rich import box
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.padding import Padding
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from raybo.record.origin import Origin
 from raybo.record.states import FAILURES, State
 from raybo.record.trial import Trial
-from raybo.reporting.curves_in_text import reports_anything, steps_of
-from raybo.reporting.formatting import named, shown
+from raybo.reporting.formatting import config_values, context_line, shown
 from raybo.reporting.front_view import constraints_line, front_view
 from raybo.reporting.notes_view import notes_view
-from raybo.reporting.table_layout import Named, add_column, named_grid
+from raybo.reporting.table_layout import Named, named_grid
+from raybo.reporting.trials_table import trials_table
 from raybo.study.study import Study
 
-STYLES = {
-    State.FINISHED: "",
-    State.FAILED: "red",
-    State.LOST: "red",
-    State.STOPPED: "dim",
-    State.PENDING: "cyan",
-    State.PRUNED: "yellow",
-    State.PAUSED: "cyan",
-}
 Describe: TypeAlias = Callable[[str], tuple[str, list[tuple[str, Any, str]]]]  # a name's text and options
-# characters of a window in which there are columns; the reason has one of its own; also where a row is one line
-NARROW, WIDE, ROOMY = 56, 110, 150
 
 
-def study_view(study: Study, last: int) -> Group:
-    """Return the output of `raybo show`: a heading, the last trials, why they were tried, and the best one."""
-    parts: list[RenderableType] = [heading(study), trials_table(study, study.trials[-last:])]
+def study_view(study: Study, last: int, *, best: bool = False) -> Group:
+    """Return the output of `raybo show`: a heading, the last or the best trials, and the best one of all."""
+    trials = best_trials(study)[:last] if best else study.trials[-last:]
+    parts: list[RenderableType] = [heading(study), trials_table(study, trials)]
     if study.count(State.FINISHED) or study.furthest is not None:
         parts += [best_view(study), *confirmations(study)]
     if study.ended:
         parts.append(Text(f"ended: {study.ended}", style="dim"))
     return Group(*parts, *notes_view(study))
+
+
+def best_trials(study: Study) -> list[Trial]:
+    """Return the feasible trials, the best first; with several metrics the Pareto front."""
+    if study.goals.k > 1:
+        return list(study.front)
+    done = [trial for trial in study.trials if trial.feasible and trial.value is not None]
+    return [done[i] for i in study.goal.best_first([trial.value or 0.0 for trial in done])] if done else []
 
 
 def heading(study: Study) -> Text:
@@ -62,98 +58,11 @@ def heading(study: Study) -> Text:
     )
 
 
-def trials_table(study: Study, trials: Sequence[Trial], *, one_line: bool = False) -> Trials:
-    """A row for each trial: number, state, value, seconds, configuration, and why it was tried or how it ended.
-
-    Args:
-        study: theirs.
-        trials: which.
-        one_line: whether a row must not take more than a line; what has no room there is left out.
-    """
-    return Trials(study, trials, one_line)
-
-
-@dataclass(frozen=True)
-class Trials:
-    """The table of `trials_table`, laid out for the width that it is given."""
-
-    study: Study
-    trials: Sequence[Trial]
-    one_line: bool
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        if options.max_width < NARROW + (0 if self.study.context is None else 20):
-            yield from self._below_one_another()
-            return
-        has_why = options.max_width >= (ROOMY if self.one_line else WIDE)
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        values = ["" if trial.value is None else f"{trial.value:.6g}" for trial in self.trials]
-        others = [
-            (name, ["" if trial.value is None else f"{trial.values[name]:.6g}" for trial in self.trials])
-            for name in self.study.goals.needed[1:]
-        ]
-        seconds = ["" if trial.seconds is None else f"{trial.seconds:.2f}" for trial in self.trials]
-        add_column(table, "trial", (str(trial.number) for trial in self.trials), right=True)
-        table.add_column("state", no_wrap=True, min_width=8)
-        add_column(table, self.study.description.metric, values, right=True)
-        for name, cells in others:
-            add_column(table, name, cells, right=True)
-        add_column(table, "s", seconds, right=True)
-        has_steps = reports_anything(self.study)
-        steps = [steps_of(self.study, trial) for trial in self.trials]
-        if has_steps:
-            add_column(table, "steps", steps, right=True)
-        if self.study.context is not None:
-            table.add_column("context", ratio=1)
-        table.add_column("configuration", ratio=3)
-        if has_why:
-            table.add_column("why", overflow="fold", ratio=2, no_wrap=self.one_line)
-        for i, (trial, value, took, step) in enumerate(zip(self.trials, values, seconds, steps, strict=True)):
-            why, style = self._why(trial)
-            state = _state(trial) + (f" ({trial.attempt} attempts)" if trial.attempt > 1 else "")
-            below = "" if has_why or self.one_line else why
-            most = 1 if self.one_line else None
-            table.add_row(
-                str(trial.number),
-                Text(state, style=STYLES[trial.state], overflow="ellipsis"),
-                value,
-                *(cells[i] for _, cells in others),
-                took,
-                *([step] if has_steps else []),
-                *([] if self.study.context is None else [Named(named(trial.context or {}), most)]),
-                Named(config_values(self.study, trial), most, below, style or "dim"),
-                *([Text(why, style, overflow="ellipsis" if self.one_line else "fold")] if has_why else []),
-            )
-        yield table
-
-    def _below_one_another(self) -> RenderResult:
-        """For a window that has no room for columns: result, configuration and reason, one below the other."""
-        for trial in self.trials:
-            value = "" if trial.value is None else f" {trial.value:.6g}"
-            if trial.values:
-                value = "".join(f" {name} {trial.values[name]:.6g}" for name in self.study.goals.needed)
-            yield Text.assemble(f"{trial.number} ", (_state(trial), STYLES[trial.state]), value)
-            if not self.one_line:
-                yield Padding(Named(config_values(self.study, trial), None, *self._why(trial)), (0, 0, 0, 2))
-
-    def _why(self, trial: Trial) -> tuple[str, str]:
-        """Return why it was tried, or why it failed; and the style of that text."""
-        if trial.reason and trial.state is not State.FINISHED:
-            return trial.reason, "red" if trial.state in FAILURES else STYLES[trial.state]
-        if trial.violations:
-            return self.study.broken(trial), "yellow"
-        return self.study.explain(trial), ""
-
-
 def of_planned(study: Study) -> str:
     """Say how many trials are planned, and how many run a configuration again; empty if none are planned."""
     again = sum(trial.origin is Origin.CONFIRMED for trial in study.trials)
     planned = f" of {study.planned} planned" if study.planned else ""
     return planned + (f" and {again} to confirm" if planned and again else "")
-
-
-def _state(trial: Trial) -> str:
-    return "infeasible" if trial.violations else str(trial.state)
 
 
 def best_view(study: Study, context: Mapping[str, Any] | None = None, *, one_line: bool = False) -> Group:
@@ -252,21 +161,6 @@ def options_table(names: Sequence[str], describe: Describe) -> Group:
 def goals_in_words(study: Study) -> str:
     """Return the goals of the study: the metric and its mode, or all metrics and constraints."""
     return f"{study.mode} {study.description.metric}" if study.goals.is_plain else str(study.goals)
-
-
-def config_line(study: Study, trial: Trial) -> str:
-    """A configuration on one line."""
-    return ", ".join(f"{name}={value}" for name, value in config_values(study, trial))
-
-
-def config_values(study: Study, trial: Trial) -> list[tuple[str, str]]:
-    """Names and values of the parameters that are open in a configuration, as they are shown."""
-    return named(dict(study.space.named_values(trial.config)))
-
-
-def context_line(context: Mapping[str, Any] | None) -> str:
-    """Return a context on one line; empty if it is unknown."""
-    return ", ".join(f"{name}={value}" for name, value in named(context or {}))
 
 
 def _without_context(study: Study) -> str:

@@ -73,7 +73,7 @@ def dressed(fig: go.Figure, **layout: Any) -> go.Figure:
 def axis_layout(axis: Axis) -> dict[str, Any]:
     """plotly's settings of an axis that shows a parameter."""
     low, high = axis.range
-    layout: dict[str, Any] = {"title": {"text": escaped(axis.name)}}
+    layout: dict[str, Any] = {"title": {"text": escaped(axis.label)}}
     if axis.is_categorical:
         return {**layout, "tickvals": list(range(len(axis.labels))), "ticktext": escaped_all(axis.labels)} | {
             "range": [low, high]

@@ -19,7 +19,7 @@ from raybo.reporting.curves_in_text import spark_line, verdict_in_words
 from raybo.reporting.formatting import shown
 from raybo.reporting.notes_view import notes_view
 from raybo.reporting.table_layout import named_grid
-from raybo.reporting.tables import STYLES
+from raybo.reporting.trials_table import STYLES
 from raybo.study.study import Study
 
 TAG_CHARACTERS = 100  # of a tag's value

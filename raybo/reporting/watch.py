@@ -13,7 +13,8 @@ from rich.segment import Segment
 
 from raybo import journal
 from raybo.record.states import OPEN, State
-from raybo.reporting.tables import best_view, heading, study_view, trials_table
+from raybo.reporting.tables import best_view, heading, study_view
+from raybo.reporting.trials_table import trials_table
 from raybo.study.study import Study
 
 LOOK_SECONDS = 1.0  # between looks at the journal

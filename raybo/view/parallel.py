@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from raybo.reporting.parameter_figures import NO_PARAMETER
 from raybo.reporting.report_figure import ReportFigure
 from raybo.reporting.theme import LIGHT, SCALE, escaped, figure, plotly
 from raybo.space import Array
@@ -53,16 +54,14 @@ def plain_lines(panel: ReportFigure) -> ReportFigure:
         range=[-0.1, len(axes) - 0.4],
         showgrid=False,
         showline=False,
-        tickangle=-18 if len(axes) > 6 else 0,
+        tickangle=0,
     )
     made.update_yaxes(visible=False, range=[-0.04, 1.04])
-    made.update_layout(margin={"l": 30, "r": 30, "t": 90 if len(axes) > 6 else 60, "b": 20})
-    left = f" The best half of the lines, and an even choice of the rest: {len(order)} of {len(better)}."
-    none = (
-        " Where a trial does not have a parameter, its line passes through none."
-        if "through none" in panel.caption
-        else ""
+    made.update_layout(
+        height=panel.figure.layout.height, margin={"l": 30, "r": 30, "t": panel.figure.layout.margin.t, "b": 20}
     )
+    left = f" The best half of the lines, and an even choice of the rest: {len(order)} of {len(better)}."
+    none = f" {NO_PARAMETER}" if NO_PARAMETER in panel.caption else ""
     return replace(panel, figure=made, caption=CAPTION + (left if len(order) < len(better) else "") + none)
 
 

@@ -138,14 +138,17 @@ def test_live_study_in_another_container_keeps_its_directory(temporary):
     assert not directory.exists()
 
 
-def test_directory_remade_by_a_late_worker_is_removed(temporary):
-    for name in ("of_the_l", "in_use_x"):
+def test_directory_remade_by_a_dying_ray_is_removed(temporary):
+    for name in ("of_the_l", "with_log", "in_use_x", "else_in_"):
         (temporary / f"raybo-12-{name}" / "ray" / "session_1" / "logs" / "old").mkdir(parents=True)
     (temporary / "raybo-12-of_the_l" / "ray" / "session_latest").symlink_to("session_1")
-    (temporary / "raybo-12-in_use_x" / "ray" / "session_1" / "logs" / "file").touch()
+    (temporary / "raybo-12-with_log" / "ray" / "session_1" / "logs" / "file").touch()
+    (temporary / "raybo-12-else_in_" / "ray" / "mine").touch()
     (temporary / "raybo-12-mine").mkdir()
-    remove_leftovers(str(temporary))
-    assert sorted(path.name for path in temporary.iterdir()) == ["raybo-12-in_use_x", "raybo-12-mine"]
+    with (temporary / "raybo-12-in_use_x" / "ray" / "session_1" / "logs" / "file").open("w"):
+        remove_leftovers(str(temporary))
+    left = sorted(path.name for path in temporary.iterdir())
+    assert left == ["raybo-12-else_in_", "raybo-12-in_use_x", "raybo-12-mine"]
 
 
 def test_what_is_only_called_so_is_left_alone(temporary):

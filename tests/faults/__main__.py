@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import signal
 import statistics
@@ -12,10 +13,11 @@ import time
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from tests.engine import hosts
-from tests.faults import disk
+from tests.faults import disk, signals
 from tests.faults.checks import Wrong
 from tests.faults.cluster import Cluster
 from tests.faults.harness import Report, look_for_processes, run
@@ -32,7 +34,9 @@ from tests.faults.plan import (
     reporting_studies,
     studies,
 )
+from tests.faults.promises import strikes
 from tests.faults.running import HERE
+from tests.faults.session import Session
 
 NO_DISK = "no file system can be mounted here (it needs root): no disk is filled"
 NO_HOSTS = "network namespaces are not possible here (they need root and `ip`): no nodes are killed or cut off"
@@ -49,11 +53,17 @@ def main() -> int:
     parser.add_argument(
         "--kills-per-study", type=int, default=KILLS_A_STUDY, help="fewer make more studies of as many kills"
     )
+    parser.add_argument("--signals", action="store_true", help="strike the cells of the table of signals instead")
+    parser.add_argument("--strikes", type=int, default=500, help="of --signals, with those in the record")
+    parser.add_argument("--record", type=Path, help="of --signals: a file of what was done, from which it goes on")
+    parser.add_argument("--minutes", type=float, help="of --signals: begin no further study after so long")
     parser.add_argument("--no-hosts", action="store_true", help="do without a cluster of several hosts")
     parser.add_argument("--source", type=Path, default=HERE, help="the clone whose raybo is killed; default: this one")
     asked = parser.parse_args()
     for how in (signal.SIGINT, signal.SIGTERM):  # also in the background, where a shell has them ignored
         signal.signal(how, signal.default_int_handler)
+    if asked.signals:
+        return strike(asked.strikes, asked.seed, asked.record, asked.minutes, asked.source.absolute())
     hosts_there = hosts.are_possible() and not asked.no_hosts
     fills = disk.is_possible()
     if not hosts_there and not asked.no_hosts:
@@ -100,6 +110,37 @@ def main() -> int:
         possible = {kind for place in places for kind in kinds_at(place, disk=fills)}
     print(table(reports, possible, joined, built, time.monotonic() - begun))
     return 1 if any(report.complaints for report in reports) else 0
+
+
+def strike(count: int, seed: int, record: Path | None, minutes: float | None, source: Path) -> int:
+    """Strike with signals so often in all, print what is wrong and a summary by cell; 1 if anything is."""
+    done = [] if record is None or not record.exists() else [json.loads(line) for line in record.open()]
+    end = None if minutes is None else time.monotonic() + 60 * minutes
+    plan = strikes(seed, first=len(done))
+    while len(done) < count and (end is None or time.monotonic() < end):
+        planned = list(islice(plan, min(signals.A_SESSION, count - len(done))))
+        directory = Path(tempfile.mkdtemp(prefix="rb-signals-", dir="/tmp"))
+        lines = []
+        try:
+            for struck in signals.run_session(Session(directory, seed, source), planned):
+                lines.append(json.loads(struck.to_json()))
+                told = struck.missed or "; ".join(struck.complaints) or "as promised"
+                print(
+                    f"{struck.strike.number:5d}  {struck.strike.cell!s:70s} {struck.seconds:6.1f} s  {told}", flush=True
+                )
+        except KeyboardInterrupt:
+            print("interrupted; this study does not count")
+            break
+        done += lines
+        if record is not None:  # a study counts as a whole, with the checks at its end
+            with record.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps(line) + "\n" for line in lines)
+        if any(line["complaints"] for line in lines):
+            print(f"       kept in {directory}")
+        else:
+            shutil.rmtree(directory, ignore_errors=True)
+    print(signals.summary(done))
+    return 1 if any(line["complaints"] for line in done) else 0
 
 
 def _line(report: Report) -> str:

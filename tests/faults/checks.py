@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -52,12 +50,11 @@ class Complaint:
         return f"{self.wrong}: {self.text}"
 
 
-def of_the_journal(study: Study, trials: int, *, may_miss_room: bool = False) -> Iterator[Complaint]:
+def of_the_journal(study: Study, trials: int) -> Iterator[Complaint]:
     """What does not hold of a journal alone.
 
     Args:
         trials: how many were to end with a result or a failure.
-        may_miss_room: whether its disk was full for a while, on which a trial that saves may fail.
     """
     if [event.number for event in study.events] != list(range(1, len(study.events) + 1)):
         yield Complaint(Wrong.GAPS, "of the events")
@@ -81,9 +78,7 @@ def of_the_journal(study: Study, trials: int, *, may_miss_room: bool = False) ->
             yield Complaint(Wrong.ATTEMPTS, text)
     for event in study.events:
         if event.kind is Kind.FAILED and event.data.get("kind") != "lost":
-            reason = str(event.data.get("reason"))
-            if not (may_miss_room and os.strerror(errno.ENOSPC) in reason):
-                yield Complaint(Wrong.UNFINISHED, f"trial {event.trial} failed: {reason}")
+            yield Complaint(Wrong.UNFINISHED, f"trial {event.trial} failed: {event.data.get('reason')}")
     values = {trial.number: trial.value for trial in study.trials if trial.value is not None}
     if values and study.context is None:  # with one, the best is estimated
         best = min(values, key=lambda number: (values[number], number))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -165,7 +164,7 @@ def _checked(running: Running) -> list[Complaint]:
     study = raybo.load(running.journal)
     return [
         *[Complaint(Wrong.LOST, f"the journal: {text}") for text in running.shrunk],
-        *checks.of_the_journal(study, running.planned.trials, may_miss_room=math.isfinite(running.freed)),
+        *checks.of_the_journal(study, running.planned.trials),
         *checks.of_what_was_announced(study, checks.read_announced(running.announced)),
         *checks.of_what_ran(study, running.lines),
         *checks.of_replay(study),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -56,6 +57,46 @@ def job_that_reports(config: Mapping[str, Any], *, log: str, seconds: float) -> 
         obey(log, JUDGED)
         yield bowl + config["n"] * (STEPS - step)
     note(log, "end", config)
+
+
+@raybo.objective(space=SPACE, mode="min", steps=3)
+def signalled(config: Mapping[str, Any], *, log: str) -> Iterator[float]:
+    """The bowl in three short steps with a checkpoint each, which sends signals when it is told to."""
+    note(log, "begin", config)
+    bowl = float((config["x"] - 2) ** 2 + (config["y"] - 7) ** 2 + config["n"])
+    checkpoint = raybo.checkpoint()
+    for step in range(1 if checkpoint is None else int((checkpoint / "step").read_text()) + 1, 4):
+        time.sleep(0.04)
+        with raybo.saving() as directory:
+            (directory / "step").write_text(str(step))
+            send_signal(log, SAVED)
+        send_signal(log, JUDGED)
+        yield bowl + config["n"] * (3 - step)
+    note(log, "end", config)
+
+
+def send_signal(log: str, moment: str) -> None:
+    """Send the signal that is ordered for this moment, once, a little later: to a process, or to this one."""
+    order, taken = Path(f"{log}-{moment}"), Path(f"{log}-{moment}-taken")
+    try:
+        os.rename(order, Path(f"{log}-{moment}-{os.getpid()}"))
+    except FileNotFoundError:
+        return
+    orders = json.loads(Path(f"{log}-{moment}-{os.getpid()}").read_text())
+    process = orders["process"] or os.getpid()
+    whole = Path(f"{log}-{moment}-whole")
+    whole.write_text(json.dumps({"process": process, "trial": raybo.current_trial().number}))
+
+    def strike() -> None:
+        time.sleep(orders["delay"])
+        os.rename(whole, taken)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, orders["signal"])
+
+    if moment == SAVED:
+        strike()
+    else:
+        threading.Thread(target=strike, daemon=True).start()
 
 
 def wait_while_held(log: str) -> None:

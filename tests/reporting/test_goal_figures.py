@@ -95,7 +95,7 @@ def test_model_figures_name_the_trial_they_go_through(study):
     assert made["slices"].title == f"Slices through {named}"
     assert f"as in {named} (the star)" in made["contours"].caption
     assert made["importance"].caption.startswith(
-        "First-order and total Sobol indices of the surrogate: the share of accuracy's variance"
+        "First-order and total Sobol indices: the share of the variance of accuracy"
     )
 
 

@@ -14,6 +14,7 @@ import raybo
 from raybo.common.errors import MissingExtra, RayboError, install_command
 from raybo.record.events import KINDS, Kind
 from raybo.reporting import draw
+from raybo.reporting.axes import axes_of
 from raybo.reporting.emulator import Emulator
 from raybo.reporting.figures import report_figures
 from raybo.reporting.importance import importance
@@ -75,9 +76,9 @@ def test_best_trials_table_has_every_parameter_column():
         assert {row.count("<td>") for row in rows} == {head.count("<th>")} == {120 + 4}
 
 
-def test_ranges_are_told_in_words():
+def test_ranges_are_described():
     assert range_in_words(raybo.Float(1e-4, 1, log=True)) == "0.0001 to 1, logarithmic"
-    assert range_in_words(raybo.Integer(2, 10, step=2)) == "2 to 10, whole, in steps of 2"
+    assert range_in_words(raybo.Integer(2, 10, step=2)) == "2 to 10, integers, in steps of 2"
     assert range_in_words(raybo.Categorical(["a", None])) == "a, None"
     branch = {"kind": "svm", "C": raybo.Float(0, 1)}
     assert range_in_words(raybo.Categorical([branch, None], guess=branch)) == "svm, None, guessed svm"
@@ -134,7 +135,14 @@ def test_picture_shows_progress_and_the_most_important_slices(mode, tmp_path, mo
     improving = np.maximum.accumulate if mode == "max" else np.minimum.accumulate
     assert list(line.get_ydata()[:-1]) == list(improving(values))
     shares = importance(Emulator.of(study))
-    assert [plot.get_xlabel() for plot in figure.axes[3:6]] == [study.space.names[i] for i in shares.order[:3]]
+    _, lower = figure.subfigs
+    labels = [axis.label for axis in axes_of(study)]
+    assert labels == ["lr", "depth", "kind", "momentum"]
+    assert [plot.get_xlabel() for plot in lower.axes] == [labels[i] for i in shares.order[:3]]
+    for plot, i in zip(lower.axes, shares.order, strict=False):  # marks at the ends are whole
+        low, high = plot.get_xlim()
+        assert low < axes_of(study)[i].range[0] or axes_of(study)[i].is_categorical
+        assert high > axes_of(study)[i].range[1] or axes_of(study)[i].is_categorical
 
 
 def test_without_its_extra_the_remedy_is_told(monkeypatch, tmp_path):
@@ -294,7 +302,7 @@ MODELS = raybo.Categorical([{"kind": "svm", "C": raybo.Float(0, 1)}, {"kind": "k
 
 
 def test_inactive_parameters_have_no_place_and_no_star(tmp_path):
-    from raybo.reporting.axes import axes_of, centre, places_of
+    from raybo.reporting.axes import centre, places_of
 
     study = run("random", 40, space={"model": MODELS, "x": raybo.Float(0, 1)}, failing=0.0)
     model, c, k, x = axes_of(study)
@@ -314,11 +322,11 @@ def test_inactive_parameters_have_no_place_and_no_star(tmp_path):
     assert len(titles) == 5  # not C beside k, which are never open together
     assert starred
     for trace in starred:
-        assert closed.name not in (axis_title(made["contours"], trace, "x"), axis_title(made["contours"], trace, "y"))
+        assert closed.label not in (axis_title(made["contours"], trace, "x"), axis_title(made["contours"], trace, "y"))
     lines = {d.label: d for d in made["parallel"].figure.data[0].dimensions}
     for axis in (c, k):
-        assert "none" in lines[axis.name].ticktext
-        assert np.isfinite(np.array(lines[axis.name].values)).all()
+        assert "none" in lines[axis.label].ticktext
+        assert np.isfinite(np.array(lines[axis.label].values)).all()
     draw(study, tmp_path / "r.png")
 
 

@@ -12,9 +12,11 @@ from rich.console import Console
 import raybo
 from raybo.record.events import Failed
 from raybo.record.states import State
+from raybo.reporting.formatting import config_values
 from raybo.reporting.table_layout import lines_of, named_grid, piece_of, text_table
-from raybo.reporting.tables import best_view, config_values, study_view, trials_table
+from raybo.reporting.tables import best_view, study_view
 from raybo.reporting.trial_view import trial_view
+from raybo.reporting.trials_table import trials_table
 from raybo.reporting.watch import Window
 from raybo.study.study import Study
 from tests.reporting.studies import run

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from rich.console import Console
 
@@ -9,18 +11,13 @@ from raybo import methods
 from raybo.record.description import Description
 from raybo.record.events import KINDS, Kind
 from raybo.record.goals import Goals
-from raybo.reporting.tables import (
-    best_view,
-    config_line,
-    config_values,
-    options_table,
-    shown,
-    study_view,
-    trials_table,
-)
+from raybo.reporting.formatting import config_line, config_values, shown
+from raybo.reporting.tables import best_view, options_table, study_view
+from raybo.reporting.trials_table import trials_table
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space
 from raybo.study.study import Study
+from tests.reporting.studies import run
 
 SPACE = Space({"lr": Float(1e-4, 1, log=True), "m": {"n": Integer(1, 9), "c": Categorical(["[bold]", None])}})
 
@@ -67,7 +64,7 @@ def test_study_view_shows_every_trial_and_the_best():
     rows = {line.split()[0]: line for line in lines if line.split() and line.split()[0].isdigit()}
     assert set(rows) == set("01234567")
     for number, facts in {
-        "0": ["finished", "0.123457", "1.23", "lr=0.000123457", "m.n=3", "m.c=[bold]", "a uniform random point"],
+        "0": ["finished", "0.123457", "1.23", "0.000123457", "[bold]", "a uniform random point"],
         "1": ["failed", "ValueError: [bold]bad[/bold] [rate]"],
         "2": ["lost (2 attempts)", "its worker died"],
         "3": ["stopped", "stopped by the user"],
@@ -147,3 +144,32 @@ def test_inactive_parameters_are_not_shown():
     frame = study.to_dataframe()
     assert [*frame["model"]] == [row["model"] for row in rows]
     assert (frame["model.svm.C"].notna() != frame["model.knn.k"].notna()).all()
+
+
+def test_varying_parameters_have_columns_where_they_fit():
+    study = run("random", 12, failing=0.0)
+    wide, narrow = (text_of(trials_table(study, study.trials[:9]), width) for width in (120, 60))
+    head, _, *rows = wide.splitlines()[1:12]
+    assert head.split() == ["trial", "state", "accuracy", "s", "lr", "depth", "kind", "momentum", "why"]
+    for row, trial in zip(rows, study.trials, strict=False):
+        for name, value in config_values(study, trial):
+            end = head.index(name.rsplit(".", 1)[-1]) + len(name.rsplit(".", 1)[-1])
+            assert value in row
+            assert name == "net.kind" or row[:end].endswith(value)  # numbers end where the column's name does
+    assert "momentum=" in narrow
+    assert "momentum=" not in wide
+
+
+def test_parameters_that_do_not_vary_are_named_once():
+    study = run("random", 9, space={"x": Float(0, 1), "c": Integer(7, 7)}, failing=0.0)
+    text = text_of(trials_table(study, study.trials[:5]))
+    assert text.splitlines()[1].split() == ["trial", "state", "accuracy", "s", "x", "why"]
+    assert "the same in each:\n  c=7" in text
+
+
+def test_the_best_trials_are_listed_best_first():
+    study = run("random", 30)
+    text = text_of(study_view(study, 4, best=True))
+    numbers = [int(line.split()[0]) for line in text.splitlines() if re.match(r" *\d+ +finished", line)]
+    done = [trial for trial in study.trials if trial.value is not None]
+    assert numbers == [trial.number for trial in sorted(done, key=lambda trial: -trial.value)[:4]]

@@ -6,10 +6,8 @@ import contextlib
 import inspect
 import logging
 import os
-import signal
 import socket
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,9 +15,11 @@ from typing import Any
 
 from raybo.common.errors import RayError
 from raybo.common.messages import first_line
+from raybo.engine.keeper import kept
 from raybo.engine.ray import priority
 from raybo.engine.ray.auth_token import loader_of, make_token, warn_of_open_token
 from raybo.engine.ray.liveness import report_death_at_start
+from raybo.engine.ray.signals import signals_held
 from raybo.engine.temporary_directories import RAY, private_directory
 
 log = logging.getLogger("raybo")
@@ -66,7 +66,8 @@ def ray_for_study(address: str | None, cpus: int | None, data: int = 0) -> Itera
     if not joins and "ray" in sys.modules:  # it has read whether tokens are sent: the processes it starts must agree
         del settings["RAY_AUTH_MODE"]
     with _environment(settings):
-        import ray
+        with signals_held():
+            import ray
 
         yield from _connected(ray, address, joins, cpus, data)
 
@@ -84,20 +85,22 @@ def _connected(ray: Any, address: str | None, joins: str | None, cpus: int | Non
     warn_of_open_token()
     if joins:
         with _on_loopback() if _is_loopback_only(ray, joins) else contextlib.nullcontext():
-            with _sigterm_kept():
+            with signals_held():
                 _join(ray, joins)
             try:
                 yield ray
             finally:
-                ray.shutdown()
+                with signals_held():
+                    ray.shutdown()
         return
-    with private_directory() as directory, _on_loopback():
+    with private_directory() as directory, kept(directory), _on_loopback():
         try:
-            with _sigterm_kept():
+            with signals_held(ray):
                 start_local(ray, cpus, directory / RAY, data)
             yield ray
         finally:
-            ray.shutdown()
+            with signals_held():
+                ray.shutdown()
 
 
 def starts_its_own(address: str | None) -> bool:
@@ -199,18 +202,6 @@ def _free_ports(count: int) -> list[int]:
     with contextlib.ExitStack() as stack:
         servers = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
         return [server.getsockname()[1] for server in servers]
-
-
-@contextlib.contextmanager
-def _sigterm_kept() -> Iterator[None]:
-    """Keep this process's handler of SIGTERM: with Ray's it would print a C++ stack, and abort later."""
-    handler = signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    finally:
-        # Python sets handlers in the main thread only, and only those that are its own
-        if handler is not None and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, handler)
 
 
 @contextlib.contextmanager

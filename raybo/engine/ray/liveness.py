@@ -6,6 +6,7 @@ children. Otherwise, this node's raylet answers on its socket and the GCS on its
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import os
@@ -23,6 +24,7 @@ RAYLET_SECONDS = 6.0  # a raylet whose local socket refuses for so long is dead
 GCS_SECONDS = 45.0  # a GCS that does not answer for so long is dead; after 60, Ray aborts this process
 SILENCE_SECONDS = 6.0  # a GCS that does not answer for so long is warned of
 CONNECT_SECONDS = 2.0
+END_SECONDS = 0.5  # the workers of a raylet that ends are gone at most so long before it
 START_LOOK_SECONDS = 1.0  # between checks of a Ray that is being started
 LOOKS = 8  # a Ray that is being started has died if it is dead in so many checks in a row
 
@@ -95,6 +97,25 @@ class Liveness:
         except OSError:
             return False
         return True
+
+
+class OwnRaylet:
+    """The raylet that started this process, a worker's or an actor's: if it ends, so does this process soon."""
+
+    def __init__(self) -> None:
+        self._process = os.getppid()
+
+    async def end_with_it(self) -> None:
+        """End this process if its raylet is ending: what it has just lost, it lost with its whole node.
+
+        Otherwise one end of a command, of a Ray or of a node would be told as two: as the loss of each worker, and then
+        as that of the study.
+        """
+        end = time.monotonic() + END_SECONDS
+        while time.monotonic() < end:
+            if os.getppid() != self._process:
+                os._exit(1)
+            await asyncio.sleep(END_SECONDS / 10)
 
 
 @contextlib.contextmanager

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,7 +15,7 @@ import ray
 from raybo.common.messages import first_line
 from raybo.engine.lifecycle import Life, Occurrence
 from raybo.engine.study.gang import Gang
-from raybo.engine.trial.task import TRACEBACK_CHARACTERS
+from raybo.engine.trial.task import MAKE_ROOM, TRACEBACK_CHARACTERS
 from raybo.record.events import EventData
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 UNLOADED = "failed to import on the worker"  # Ray's message if it cannot load a function that it sent
 LOG_FILE = "/logs/worker-"  # a worker opens one before a task; it is missing if Ray is being removed
+
+FULL = re.compile(rf"^OSError: \[Errno ({errno.ENOSPC}|{errno.EDQUOT})\]")
 
 Outcome = tuple[Occurrence, EventData]  # with the data of the event that records it
 
@@ -148,6 +152,8 @@ def outcome_of_error(error: Exception) -> Outcome:
         last = str(error).strip().splitlines()[-1]
         if UNLOADED in str(error) and not last.startswith(("ImportError", "ModuleNotFoundError")):
             return Occurrence.WORKER_LOST, {"reason": f"its worker could not be given its code ({last})"}
+        if FULL.search(last):  # its directory could not be made
+            return Occurrence.WORKER_LOST, {"reason": f"{last}; {MAKE_ROOM}"}
         if last.startswith("FileNotFoundError") and LOG_FILE in last:
             return Occurrence.NEVER_BEGAN, {"reason": "the Ray that it was to run on is being removed"}
         return Occurrence.RAISED, {"reason": last, "traceback": str(error)[-TRACEBACK_CHARACTERS:]}

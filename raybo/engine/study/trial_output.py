@@ -13,6 +13,7 @@ from typing import Any
 from raybo.common.errors import RayboError
 from raybo.common.files import write_file
 from raybo.common.messages import first_line
+from raybo.engine.study.ray_stacks import RayStacks
 from raybo.engine.trial.captured_output import KEPT_BYTES, Chunk
 from raybo.journal.beside import OUTPUT, is_uri, trial_directory
 
@@ -26,6 +27,8 @@ class _AttemptOutput:
 
     attempt: int
     received: int = 0  # bytes, with those that were left out
+    is_kept: bool = False  # some of it is
+    stacks: RayStacks = field(default_factory=RayStacks)
     decoder: Any = field(default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace"))
     line: str = ""  # the last one, without its end
 
@@ -61,16 +64,13 @@ class TrialOutput:
         output = self._attempts.get(trial)
         if output is None or output.attempt != attempt or not chunk[1]:
             return
-        self._keep(trial, output, chunk[1])
         output.received = chunk[0] + len(chunk[1])
-        *lines, output.line = (output.line + output.decoder.decode(chunk[1])).split("\n")
-        output.line = output.line[-LINE_CHARACTERS:]
-        for line in lines:
-            self._add(trial, line)
+        self._take(trial, output, output.stacks.without(chunk[1]))
 
     def end(self, trial: int) -> None:
         """End the running attempt."""
         output = self._attempts.pop(trial)
+        self._take(trial, output, output.stacks.rest())
         if output.line:
             self._add(trial, output.line)
         if output.received and self.journal is not None:
@@ -83,6 +83,15 @@ class TrialOutput:
         new = [(trial, text) for number, trial, text in self._lines if number > count]
         return new, self._count - count - len(new), self._count
 
+    def _take(self, trial: int, output: _AttemptOutput, data: bytes) -> None:
+        if not data:
+            return
+        self._keep(trial, output, data)
+        *lines, output.line = (output.line + output.decoder.decode(data)).split("\n")
+        output.line = output.line[-LINE_CHARACTERS:]
+        for line in lines:
+            self._add(trial, line)
+
     def _add(self, trial: int, line: str) -> None:
         self._count += 1
         line = line.rstrip("\r").rpartition("\r")[2]  # what a terminal shows of a progress bar
@@ -94,13 +103,14 @@ class TrialOutput:
         path = trial_directory(self.journal, trial, self.artifacts) / OUTPUT
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            anew = os.O_TRUNC if output.attempt == 1 and not output.received else 0
+            anew = os.O_TRUNC if output.attempt == 1 and not output.is_kept else 0
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | anew
             with open(os.open(path, flags, 0o666), "wb") as file:
-                if output.attempt > 1 and not output.received:
+                if output.attempt > 1 and not output.is_kept:
                     file.write(f"\n--- attempt {output.attempt}\n".encode())
                 file.write(data)
                 file.flush()
+                output.is_kept = True
                 size = os.fstat(file.fileno()).st_size  # `file.tell` counts from where it was opened
             if size > 2 * KEPT_BYTES:
                 self._shorten(path, KEPT_BYTES)

@@ -12,6 +12,7 @@ from raybo.common.errors import ObjectiveError, RayError
 from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
 from raybo.engine.plan import Plan
 from raybo.engine.ray.connection import logs_directory
+from raybo.engine.ray.liveness import OwnRaylet
 from raybo.engine.study.capacity import Capacity
 from raybo.engine.study.dispatch import DispatchedTrial
 from raybo.engine.study.ending import Ending
@@ -64,6 +65,7 @@ class TrialRuns:
         self.judge = Judge(log, self.apply)
         self.output = TrialOutput(plan.path if plan.is_kept else None, log.note, plan.artifacts)
         self._name = secrets.token_hex(8)
+        self._own_raylet = OwnRaylet()
         self.launcher = Launcher(
             objective,
             function,
@@ -162,6 +164,8 @@ class TrialRuns:
             return Occurrence.BAD_RESULT, {"reason": refusal}
         asyncio.get_running_loop().call_soon(prepare)  # not before the trial is on its way
         occurrence, data = await dispatched.outcome(self.plan.options.trial_seconds, self.on_cluster)
+        if occurrence in (Occurrence.WORKER_LOST, Occurrence.NEVER_BEGAN):
+            await self._own_raylet.end_with_it()
         self._collect_output(dispatched)
         if occurrence is Occurrence.RETURNED:
             data = self.judge.result(number, data)

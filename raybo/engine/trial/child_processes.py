@@ -1,30 +1,22 @@
-"""Separates the processes that a trial forks from Ray: none stands in for its worker, and all end on SIGTERM.
+"""Separates the processes that a trial forks from Ray, so that none stands in for its worker.
 
 A forked process holds its parent's sockets open, and Ray learns of a worker's death through its sockets. Without this
 module, if a trial's worker were killed, Ray would wait for the trial until the last process that it had forked was
 gone: those of a data loader or a pool, say, which wait for ever.
-
-A forked process also inherits the SIGTERM handler of Ray's workers. That handler is written in Python, and Python
-forgets a signal that comes while it prepares a fresh process. A pool that was ended as soon as it was made would wait
-for that process for ever. So in a forked process SIGTERM does what it does elsewhere, and is held back until the
-process is prepared.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import socket
 import stat
-import threading
 from functools import cache
 
 
 @cache  # once per worker: what is registered stays
 def isolate_child_processes() -> None:
     """Close Ray's sockets in whatever this process forks from now on. Call it before any of the user's code runs."""
-    handler, held = signal.getsignal(signal.SIGTERM), threading.local()
     before = {os.fstat(descriptor).st_ino for descriptor in _sockets()}
     served = {port for descriptor in _sockets() if (port := _port(descriptor)) is not None}
 
@@ -34,17 +26,8 @@ def isolate_child_processes() -> None:
                 # Ray's servers have accepted more since then, on the same ports
                 if os.fstat(descriptor).st_ino in before or _port(descriptor) in served:
                     os.close(descriptor)
-        if signal.getsignal(signal.SIGTERM) is handler:  # not one that the user has put in its place
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        release()
 
-    def hold() -> None:
-        held.mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-
-    def release() -> None:
-        signal.pthread_sigmask(signal.SIG_SETMASK, held.mask)
-
-    os.register_at_fork(before=hold, after_in_parent=release, after_in_child=separate)
+    os.register_at_fork(after_in_child=separate)
 
 
 def _sockets() -> list[int]:

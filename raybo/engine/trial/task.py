@@ -7,6 +7,7 @@ study itself notices that a worker was killed.
 from __future__ import annotations
 
 import contextlib
+import errno
 import inspect
 import socket
 import time
@@ -26,6 +27,7 @@ from raybo.engine.ray.connection import logs_directory
 from raybo.engine.ray.placement import in_bundle
 from raybo.engine.ray.priority import lower_priority
 from raybo.engine.ray.resources import resources_of
+from raybo.engine.ray.signals import end_on_sigterm
 from raybo.engine.run_options import Keep
 from raybo.engine.trial import rank
 from raybo.engine.trial.artifacts import trial_files
@@ -47,6 +49,8 @@ LARGE_BYTES = 10 * 2**20  # a pickled function of this size or more is sent as a
 TRACEBACK_CHARACTERS = 4_000
 REASON_CHARACTERS = 250
 NOTE_CHARACTERS = 300
+CAUSES = 10  # of an exception, one of the other
+MAKE_ROOM = "make room on the disk; --retry-failed runs again what is lost by then"
 OURS = __file__, pickling.__file__, rank.__file__  # a traceback leaves out the lines of these files
 
 
@@ -137,6 +141,7 @@ def trial_task(
         config, number, attempt, seed, info, objects, index = arguments  # index: of several processes
         info = AttemptInfo(*info)
         lower_priority()
+        end_on_sigterm()  # again for each trial: the one before may have set a handler of its own
         isolate_child_processes()
         send_context = None
         if study.notifies and not index:
@@ -285,6 +290,8 @@ def run_trial(
     except passing:
         raise
     except BaseException as error:  # noqa: BLE001  # SystemExit too: whatever the objective raises is its result
+        if (full := lacked_room(error)) is not None:
+            return Occurrence.WORKER_LOST, {"reason": full}
         observed = _read_context(context, contexts) if contexts else EventData()
         return Occurrence.RAISED, {**data, "seconds": _since(begun), **observed, **_described(error)}
     data = {**data, "seconds": _since(begun), **_read_context(context, contexts)}
@@ -318,6 +325,18 @@ def _described(error: BaseException) -> EventData:
         lines = traceback.format_exception(type(error), error, frames)
         return {"reason": reason, "traceback": "".join(lines)[-TRACEBACK_CHARACTERS:]}
     return {"reason": reason}
+
+
+def lacked_room(error: BaseException) -> str | None:
+    """Return, in words, that a disk was full, which is no fault of the job's; None if something else is wrong."""
+    seen: BaseException | None = error
+    for _ in range(CAUSES):
+        if seen is None:
+            break
+        if isinstance(seen, OSError) and seen.errno in (errno.ENOSPC, errno.EDQUOT):
+            return f"{in_words(seen)[:REASON_CHARACTERS]}; {MAKE_ROOM}"
+        seen = seen.__cause__ or seen.__context__
+    return None
 
 
 def _since(begun: float) -> float:

@@ -1,0 +1,109 @@
+"""Signals to the processes of a study are lost attempts at most, and told apart from what a job does itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import raybo
+from raybo.engine import patience
+from raybo.record.events import Kind
+from raybo.record.states import State
+
+SPACE = {"x": raybo.Float(0, 1)}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "study.db"
+
+
+def reasons(study):
+    """Why trials ran again, each reason once."""
+    return {event.data["reason"] for event in study.events if event.kind is Kind.RETRIED}
+
+
+def job_that_strikes(path, how, then=None):
+    """A job that reports, and whose first attempt sends the study's process a signal; another later, if given."""
+
+    @raybo.objective(space=SPACE, steps=6)
+    def steps(config):
+        for step in range(6):
+            if (raybo.current_trial().number, raybo.current_trial().attempt, step) == (1, 1, 3):
+                actor = json.loads(Path(f"{path}-lock").read_text())["process"]
+                os.kill(actor, how)
+                if then is not None:
+                    time.sleep(2)
+                    os.kill(actor, then)
+            time.sleep(0.02)
+            yield config["x"] + step
+
+    return steps
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
+def test_signalled_worker_is_a_lost_attempt(ray_session, path, how):
+    @raybo.objective(space=SPACE)
+    def preempted(config):
+        if raybo.current_trial().attempt == 1:
+            os.kill(os.getpid(), how)
+            time.sleep(60)
+        return config["x"]
+
+    study = raybo.tune(preempted, trials=2, method="random", storage=path, workers=1)
+    assert [(trial.state, trial.attempt) for trial in study.trials] == 2 * [(State.FINISHED, 2)]
+    assert reasons(study) == {"its worker died (WorkerCrashedError)"}
+
+
+def test_exit_of_the_job_is_a_failure(ray_session, path):
+    @raybo.objective(space=SPACE)
+    def leaving(config):
+        sys.exit(1)
+
+    study = raybo.tune(leaving, trials=2, method="random", storage=path, workers=1, keep_going=True)
+    assert [(str(trial.state), trial.attempt, trial.reason) for trial in study.trials] == 2 * [
+        ("failed", 1, "SystemExit: 1")
+    ]
+
+
+def test_later_trial_does_not_keep_a_handler(ray_session, path):
+    @raybo.objective(space=SPACE)
+    def deaf(config):
+        if raybo.current_trial().number == 0:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        elif raybo.current_trial().attempt == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return config["x"]
+
+    study = raybo.tune(deaf, trials=2, method="random", storage=path, workers=1)
+    assert [trial.attempt for trial in study.trials] == [1, 2]
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
+def test_signalled_study_continues_while_jobs_report(ray_session, path, how):
+    study = raybo.tune(job_that_strikes(path, how), trials=4, method="random", storage=path, workers=2)
+    assert study.count(State.FINISHED) == 4
+    assert reasons(study) == {"the study was interrupted"}
+    assert all(len(trial.reports) == 6 for trial in study.trials)
+
+
+@pytest.mark.slow
+def test_stopped_study_is_replaced_after_its_time(ray_session, path, monkeypatch, caplog):
+    monkeypatch.setattr(patience, "SILENT_SECONDS", 15.0)
+    study = raybo.tune(job_that_strikes(path, signal.SIGSTOP), trials=4, method="random", storage=path, workers=2)
+    assert study.count(State.FINISHED) == 4
+    assert "has neither answered nor written for 15 s; another one goes on from the journal" in caplog.text
+
+
+@pytest.mark.slow
+def test_study_stopped_for_a_while_goes_on(ray_session, path):
+    job = job_that_strikes(path, signal.SIGSTOP, then=signal.SIGCONT)
+    study = raybo.tune(job, trials=4, method="random", storage=path, workers=2)
+    assert [trial.attempt for trial in study.trials] == [1, 1, 1, 1]
+    assert study.count(State.FINISHED) == 4
