@@ -44,8 +44,8 @@ def signed(number: float) -> str:
     return f"{round(number, 2) + 0.0:.2f}"
 
 
-def pairs(one: Scores, other: Scores, names: list[str]) -> str:
-    """Won and lost in the final and the mean regret, with the sign test's p."""
+def won_and_lost(one: Scores, other: Scores, names: list[str]) -> str:
+    """Problems won and lost in the final and the mean regret, with Wilcoxon's p."""
     less = [less_of(one, other, measure, *names) for measure in ENDS]
     return ", ".join(f"{each.won} and {each.lost} (p {p_of(each.p)})" for each in less)
 
@@ -53,4 +53,4 @@ def pairs(one: Scores, other: Scores, names: list[str]) -> str:
 def p_of(p: float) -> str:
     if p < 1e-4:
         return "< 1e-4"
-    return f"{p:.0e}".replace("e-0", "e-") if p < 1e-3 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
+    return f"{p:.0e}".replace("e-0", "e-") if p < 9.5e-4 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"

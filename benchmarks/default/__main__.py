@@ -141,7 +141,7 @@ def report(table: Table, names: list[str], variants: list[str], seeds: set[int],
 def summary(title: str, found: dict[str, Scores], variants: list[str], problems: list[str]) -> TrialOutput:
     """A row per variant: its figures, and its differences from the first."""
     made = TrialOutput(title=title, title_justify="left")
-    headings = "variant", *MEASURES, "final less the first's", "mean less the first's", "pairs won", "ranks", "ms"
+    headings = "variant", *MEASURES, "final less the first's", "mean less the first's", "problems won", "ranks", "ms"
     for heading in headings:
         made.add_column(heading)
     ranked = [ranks(found, variants, measure, problems) for measure in ("final", "mean")]
@@ -153,7 +153,7 @@ def summary(title: str, found: dict[str, Scores], variants: list[str], problems:
         else:
             final, mean = (difference(mine, found[variants[0]], m, problems) for m in ("final", "mean"))
             row += [f"{d.mean:+.3f} ({d.low:+.3f} to {d.high:+.3f})" for d in (final, mean)]
-            row.append(f"{final.won}:{final.lost}, p {final.p:.2g}; {mean.won}:{mean.lost}")
+            row.append(f"{final.won}:{final.lost}, p {final.p:.2g}; {mean.won}:{mean.lost}, p {mean.p:.2g}")
         row.append("; ".join(f"{each[variant]:.2f}" for each in ranked) if variant in variants else "")
         made.add_row(*row, f"{mine.cost(problems):.1f}")
     return made

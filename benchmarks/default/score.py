@@ -5,7 +5,8 @@
 so that 0 is the optimum, or where nobody knows it the least value in the tables, and 1 is what random search reaches
 with the whole budget (median over its seeds). A problem's figure is the median over seeds; a set's the mean over its
 problems. A difference is that of two variants with equal seeds; intervals of 95 % are by the bootstrap, which draws
-problems and, within each, seeds.
+problems and, within each, seeds. Tests are by problem, for the runs of one problem resemble each other: Wilcoxon's
+signed-rank test of the problems' mean differences.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.stats import binomtest, rankdata
+from scipy.stats import rankdata, wilcoxon
 
 from benchmarks.default.runs import AFTER, OPTIMUM, Run
 from benchmarks.default.sets import PROBLEMS
@@ -122,7 +123,7 @@ class Difference:
 
     Attributes:
         mean: over problems and seeds; below 0 the first is better. low, high: its interval of 95 %.
-        won, lost: pairs, ties left out. p: of the sign test.
+        won, lost: problems, by their mean difference, ties left out. p: of Wilcoxon's test over them.
     """
 
     mean: float
@@ -147,10 +148,10 @@ def difference(one: Scores, other: Scores, measure: str, problems: Sequence[str]
         chosen = [pairs[k] for k in rng.integers(len(pairs), size=len(pairs))]
         drawn[i] = np.mean([v[rng.integers(len(v), size=len(v))].mean() if len(v) > 1 else v[0] for v in chosen])
     low, high = np.quantile(drawn, [0.025, 0.975])
-    every = np.concatenate(pairs)
-    won, lost = int((every < -EVEN).sum()), int((every > EVEN).sum())
-    p = float(binomtest(won, won + lost).pvalue) if won + lost else 1.0
-    return Difference(float(np.mean([values.mean() for values in pairs])), float(low), float(high), won, lost, p)
+    means = np.array([values.mean() for values in pairs])
+    won, lost = int((means < -EVEN).sum()), int((means > EVEN).sum())
+    p = float(wilcoxon(means[means != 0.0]).pvalue) if means.any() else 1.0
+    return Difference(float(means.mean()), float(low), float(high), won, lost, p)
 
 
 def ranks(found: dict[str, Scores], variants: Sequence[str], measure: str, problems: Sequence[str]) -> dict[str, float]:

@@ -92,6 +92,7 @@ def tune_arguments(
     in_process: bool = False,
     fresh_workers: bool = False,
     retry_failed: bool = False,
+    same_code: bool = False,
     keep_going: bool = False,
     target: float | None = None,
     patience: int | None = None,
@@ -142,6 +143,9 @@ def tune_arguments(
             patched module, a limit, memory); it costs a second or two per trial, and whatever a job caches is computed
             again.
         retry_failed: run failed trials again, under their own numbers.
+        same_code: refuse to continue a study if its trials ran under other code: the function, what it uses of its own
+            module, modules beside it that these import, and the versions of packages; otherwise a warning says so, and
+            `Study.other_code` which trials these are.
         keep_going: carry on even if the first trials all fail in the same way; otherwise the study ends after 5 of
             them, or as many as run at a time if that is more.
         target: stop once a trial reaches this value.

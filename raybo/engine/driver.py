@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from raybo import journal
-from raybo.common.errors import ObjectiveError, RayError
+from raybo.common.errors import JournalError, ObjectiveError, RayError
 from raybo.common.messages import first_line, in_words
 from raybo.engine.arguments import Arguments, taking, tune_arguments
 from raybo.engine.description import searcher_for
@@ -30,12 +30,15 @@ from raybo.engine.ray.resources import workers_available
 from raybo.engine.run_options import RunOptions
 from raybo.engine.temporary_directories import private_directory
 from raybo.engine.trial.task import LARGE_BYTES, stored
+from raybo.job.code import code_of
 from raybo.job.loading import is_loaded_by_path
 from raybo.job.objective import Objective
 from raybo.job.shared_data import Shared, is_data, sending, shared_by, size_of, token_of
 from raybo.journal import Journal
 from raybo.journal.beside import is_uri
+from raybo.record.code import last_code, other_code
 from raybo.record.description import Description
+from raybo.record.event_fields import Code
 from raybo.record.events import Event, artifacts_of
 from raybo.searcher import Searcher
 from raybo.study import warm_start
@@ -57,7 +60,8 @@ def tune(given: Arguments) -> Study:
     with private_directory() as scratch:
         path = given.storage or Path(scratch, "study.db")
         started = time.monotonic()
-        searcher, description, events = _begin(given, path)  # a wrong journal is refused before Ray starts
+        code = code_of(given.objective)
+        searcher, description, events = _begin(given, path, code)  # a wrong journal is refused before Ray starts
         last = events[-1].number if events else 0
         planned = partial(
             Plan,
@@ -71,6 +75,7 @@ def tune(given: Arguments) -> Study:
             known=last,
             artifacts=given.run.artifacts or next(filter(_is_there, artifacts_of(events)), None),
             directories=_directories(searcher),
+            code=code,
         )
         try:
             with watching(False if given.run.detach and given.watch is None else given.watch) as watch:
@@ -86,7 +91,7 @@ def tune(given: Arguments) -> Study:
         return Study(description.over(searcher.space, searcher.context), events, given.storage)
 
 
-def _begin(given: Arguments, path: Path) -> tuple[Searcher, Description, list[Event]]:
+def _begin(given: Arguments, path: Path, code: Code | None) -> tuple[Searcher, Description, list[Event]]:
     """Begin or continue the study's journal, with what is known from elsewhere, and let the journal go.
 
     Returns:
@@ -106,7 +111,14 @@ def _begin(given: Arguments, path: Path) -> tuple[Searcher, Description, list[Ev
         if given.known_from is not None:
             known = warm_start.known_from(given.known_from, goals, searcher.space, given.defaults) + known
         description = searcher.description.without_objects()
+        changed = "" if last_code(opened.events) == code else other_code(opened.events, code)
+        if changed and given.run.same_code:
+            raise JournalError(
+                f"{path}: {changed}; restore that code, use another file, or leave out --same-code (same_code=True)"
+            )
         opened.begin(description)
+        if changed:
+            log.warning("%s: %s; the study continues, and marks them", path.name, changed)
         return searcher, description, opened.events + warm_start.enter(opened, searcher, known)
 
 

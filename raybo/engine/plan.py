@@ -8,6 +8,7 @@ from pathlib import Path
 
 from raybo.engine.run_options import RunOptions
 from raybo.record.description import Description
+from raybo.record.event_fields import Code
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +31,7 @@ class Plan:
         is_kept: True if the journal stays when the study has ended.
         artifacts: where the trials' directories are, a path or a URI; None for beside the journal.
         directories: where modules of the user's own method and scheduler are imported from.
+        code: the fingerprint of what the trials run; None if it cannot be told.
     """
 
     description: Description
@@ -47,3 +49,4 @@ class Plan:
     is_kept: bool = True
     artifacts: str | None = None
     directories: Sequence[str] = ()
+    code: Code | None = None

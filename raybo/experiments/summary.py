@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from raybo.common.files import write_file
+from raybo.experiments.output import PAGE as README
 from raybo.experiments.page import FEWEST, as_table
 from raybo.experiments.plan import Claim, Experiment, Figure
 from raybo.experiments.results import FILE, read_reasons, read_rows
@@ -19,7 +20,8 @@ the claim's measure, positive where it favours the claim, with a 95 % interval t
 claims. Where a claim says "at most c times" the other, the difference is taken from c times the other. The page
 of each folder has the tests and the number of pairs behind every verdict. A claim is not judged if, with so few pairs
 and so many claims, no result could have been significant; with fewer than {fewest} pairs no effect is given either.
-Where claims do not hold, the reasons follow the table. `raybo reproduce` writes this page.
+Where claims do not hold, the reasons follow the table. The claims of figures that are computed without runs stand as on
+their own pages. `raybo reproduce` writes this page.
 """
 
 
@@ -33,7 +35,11 @@ def summary(experiments: Mapping[str, Experiment | Figure], directory: Path) -> 
     """The page as Markdown, of the experiments that have results in the directory."""
     parts, open_ones = [INTRODUCTION.format(fewest=FEWEST)], []
     for name, experiment in experiments.items():
-        if isinstance(experiment, Figure) or not experiment.claims or not (directory / name / FILE).exists():
+        if isinstance(experiment, Figure):
+            if lines := _claims_of(directory / name / README):
+                parts += [f"## [{experiment.title}]({name}/README.md)\n", f"`raybo reproduce {name}`\n", lines + "\n"]
+            continue
+        if not experiment.claims or not (directory / name / FILE).exists():
             continue
         rows = read_rows(directory / name)
         found: dict[tuple[str, str, str, str], list[Verdict]] = {}  # claims of one text may speak of several problems
@@ -53,6 +59,12 @@ def summary(experiments: Mapping[str, Experiment | Figure], directory: Path) -> 
         heading = ["folder", "title", "runs", "processor hours, in total"]
         parts += ["## Not judged: too few runs\n", "\n".join(as_table(heading, open_ones)) + "\n"]
     return "\n".join(parts)
+
+
+def _claims_of(page: Path) -> str:
+    """Return the table of claims of a figure's page; empty if it has none."""
+    text = page.read_text(encoding="utf-8") if page.exists() else ""
+    return text.partition("\n## Claims\n\n")[2].partition("\n\n")[0].strip()
 
 
 def _key(claim: Claim) -> tuple[str, str, str, str]:

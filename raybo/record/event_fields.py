@@ -13,6 +13,9 @@ from raybo.common.arguments import MOST
 
 Holds: TypeAlias = Mapping[str, Callable[[Any], bool]]  # a dataclass field's metadata, see `events`
 
+# a job's fingerprint, see `raybo.job.code`: "sources", a hash of each of its files; "packages", the version of each
+Code: TypeAlias = Mapping[str, Mapping[str, str]]
+
 CHECKPOINT = re.compile(r"[0-9]+-[0-9]+")  # attempt and number, which make a directory's name
 
 
@@ -67,6 +70,11 @@ def _is_metric(value: Any) -> bool:
     return value is None or isinstance(value, (str, bool)) or is_finite(value)
 
 
+def _is_code(value: Any) -> bool:
+    parts = value.values() if isinstance(value, dict) else [None]
+    return all(isinstance(part, dict) and all(map(_is_text, part.values())) for part in parts)
+
+
 ANY: Holds = {"check": lambda value: True}
 TEXT: Holds = {"check": _is_text}
 TEXTS: Holds = {"check": _are_texts}
@@ -81,4 +89,5 @@ POINT: Holds = {"check": is_point}
 TAGS: Holds = {"check": lambda value: isinstance(value, dict)}
 METRICS: Holds = {"check": lambda value: isinstance(value, dict) and _is_metric(value)}
 SAVED: Holds = {"check": lambda value: _is_text(value) and CHECKPOINT.fullmatch(value) is not None}
+CODE: Holds = {"check": _is_code}
 PLACE: Holds = {"check": lambda value: _is_text(value) and ("://" in value or os.path.isabs(value))}

@@ -33,6 +33,7 @@ import numpy as np
 
 from raybo.record.event_fields import (
     ANY,
+    CODE,
     COUNT,
     FLAG,
     METRICS,
@@ -47,6 +48,7 @@ from raybo.record.event_fields import (
     TEXT,
     TEXTS,
     TIME,
+    Code,
 )
 from raybo.record.goals import Goals
 from raybo.record.origin import Origin, origin_of
@@ -146,12 +148,13 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class Planned(Event):
-    """The study plans a number of trials, and names the place of their files."""
+    """The study plans a number of trials, and names the place of their files and the code that they run."""
 
     kind = Kind.PLANNED
     needed = ("trials",)
     trials: int = field(metadata=NUMBERED)  # in all
     artifacts: str | None = field(default=None, metadata=PLACE)  # under which the trials' directories are from now on
+    code: Code | None = field(default=None, metadata=CODE)  # which runs from now on; not in 0.1 and 0.2
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,6 +73,7 @@ def facts(study: Study) -> str:
     wanted = f"{d.metric}, {better}" if study.goals.is_plain else str(study.goals)
     what = f"{wanted}; method {d.method}, {counted(study.space.d, 'parameter')}"
     what += f"; ended: {study.ended}" if study.ended else ""
+    what += f"; {study.other_code}" if study.other_code else ""
     columns = math.ceil(len(facts) / math.ceil(len(facts) / TILES))  # rows as equal as they can be
     heading = f"<h1>{html.escape(d.objective)}</h1><p class=what>{html.escape(what)}</p>"
     return f'{heading}<div class=facts style="--columns: {columns}">{cards}</div>'

@@ -31,6 +31,8 @@ def study_view(study: Study, last: int, *, best: bool = False) -> Group:
         parts += [best_view(study), *confirmations(study)]
     if study.ended:
         parts.append(Text(f"ended: {study.ended}", style="dim"))
+    if changed := study.other_code:
+        parts.append(Text(changed, style="yellow"))
     return Group(*parts, *notes_view(study))
 
 

@@ -12,6 +12,7 @@ from rich.text import Text
 from raybo.common.errors import TrialError
 from raybo.common.terminal import without_colours
 from raybo.journal.beside import OUTPUT
+from raybo.record.code import differences, last_code
 from raybo.record.events import Event, Kind
 from raybo.record.states import FAILURES
 from raybo.record.trial import Trial
@@ -46,6 +47,9 @@ def trial_view(study: Study, number: int) -> Group:
     parts += _curve(study, trial)
     happened = [event for event in study.events if event.trial == number and event.kind is not Kind.REPORTED]
     parts += _section("what happened", [_described(event) for event in happened])
+    ran, last = study.code_of(trial), last_code(study.events)
+    if ran is not None and last is not None and (changes := differences(ran, last)):
+        parts += [Text(f"\nran under other code than the last run: {', '.join(changes)}", style="yellow")]
     if trace := trial.details.get("traceback"):
         parts += [Text("\ntraceback", style="bold"), Text(str(trace).rstrip())]
     parts += notes_view(study, number)

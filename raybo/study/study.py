@@ -16,6 +16,7 @@ from raybo.common.messages import shown
 from raybo.journal.beside import is_uri, trial_directory, trial_uri
 from raybo.methods.best import Recommender
 from raybo.methods.explaining import explain, method_of
+from raybo.record.code import codes_of, last_code, other_code
 from raybo.record.events import Ended, Event, artifacts_of
 from raybo.record.ledger import Ledger
 from raybo.record.states import COUNTED, State
@@ -125,6 +126,21 @@ class Study:
         With constraints, those that keep them in more of these runs come first.
         """
         return confirmed(self.trials, self.history, self.goal)
+
+    @property
+    def other_code(self) -> str:
+        """Which trials ran under other code than the study's last run, and what differs, in words; empty if none did.
+
+        Trials of journals that raybo 0.1 and 0.2 wrote are not known to have, nor are results from elsewhere.
+        """
+        return other_code(self.events, last_code(self.events))
+
+    def code_of(self, trial: Trial | int) -> Mapping[str, Mapping[str, str]] | None:
+        """The fingerprint of the code that a trial ran under: hashes of its sources, and versions of packages.
+
+        None if it is not known, as for trials that have not ended, of earlier releases, or from elsewhere.
+        """
+        return codes_of(self.events).get(trial if isinstance(trial, int) else trial.number)
 
     @property
     def ended(self) -> str:

@@ -401,7 +401,9 @@ def test_another_studys_journal_is_refused_with_the_differences(run, journal):
 
 def test_a_journal_that_is_being_written_is_refused(run, journal):
     with contextlib.closing(Journal(journal, description_of_job())):
-        one_line(run("tune", "job.py"), 1, "job.db: another study is writing it (process", "wait for it to end")
+        one_line(
+            run("tune", "job.py"), 1, "job.db: another study is writing it (process", "this one); close that searcher"
+        )
         assert run("show", "job.db")[0] == 0
 
 
@@ -496,14 +498,16 @@ def test_every_option_reaches_the_engine(run, folder, engine):
     options = "--trials 7 --method gp-ucb --seed 3 --storage s.db --workers 2 --address auto --max-minutes 1.5 --quiet"
     more = "--trial-seconds 9 --retries 1 --set sleep=1 --set offset=a=b --option solver=cg --option points-per-round=5"
     Path("known.json").write_text('[{"x": 0.5, "n": 2}]')
-    more += " --from other.db --enqueue known.json --fresh-workers --retry-failed --keep-going --default n=2"
+    more += (
+        " --from other.db --enqueue known.json --fresh-workers --retry-failed --keep-going --same-code --default n=2"
+    )
     more += " --scheduler asha --scheduler-option eta=2 --artifacts kept --keep-checkpoints all"
     more += " --processes 2 --confirm 2x3 --target 0.9 --patience 4 --stop-below-gain 0.01"
     code, out, err = run("tune", "job.py", *options.split(), *more.split())
     assert (code, err) == (0, ""), (out, err)
     assert engine.objective.name == "job"
     assert engine.arguments == {
-        **dict.fromkeys(("fresh_workers", "retry_failed", "keep_going"), True),
+        **dict.fromkeys(("fresh_workers", "retry_failed", "keep_going", "same_code"), True),
         "trials": 7,
         "method": "gp-ucb",
         "seed": 3,
@@ -517,6 +521,7 @@ def test_every_option_reaches_the_engine(run, folder, engine):
         "known_from": Path("other.db"),
         "enqueue": [{"x": 0.5, "n": 2}],
         "detach": False,
+        "in_process": False,
         "fresh_workers": True,
         "watch": False,
         "solver": "cg",

@@ -15,7 +15,8 @@ and uhe-h1-forms vary both, and the form and domain of h1. uhe-smooth separates 
 points. For the second paper: three uniform initial points, the kernel that generates its example, length-scales in
 [0.005, 1], and standardised values with a noise variance of 1e-4.
 
-Of neither paper: uhe-variants, by which the form of raybo's own `uhe-checked` was chosen.
+Of neither paper: uhe-variants, by which the form of raybo's own `uhe-checked` was chosen, and uhe-deceptive, by which
+it was tested again.
 """
 
 from __future__ import annotations
@@ -200,6 +201,7 @@ VARIANT_PROBLEMS = [
     replace(synthetic("Rosenbrock-2", "rosenbrock", 2, 0.0, 1.0), settings={"d": 2}),
 ]
 VARIANT_SEEDS = 800
+DECEPTIVE_SEEDS = 2400
 
 EXPERIMENTS = [
     Experiment(
@@ -307,6 +309,17 @@ EXPERIMENTS = [
         curve="simple_regret",
         first_seed=VARIANT_SEEDS,
         hours=0.5,
+    ),
+    Experiment(
+        name="uhe-deceptive",
+        title="uhe-checked against map on Deceptive, with fresh seeds",
+        problems=[DECEPTIVE],
+        entries=[MAP, CHECKED],
+        repeats=160,
+        claims=[below(CHECKED, MAP, [], "its plan")],
+        curve="simple_regret",
+        first_seed=DECEPTIVE_SEEDS,
+        hours=0.1,
     ),
     Experiment(
         name="wang-defreitas-trap",

@@ -25,6 +25,7 @@ from raybo.engine.study.timings import Timings
 from raybo.job.objective import Objective
 from raybo.journal import Journal, clean
 from raybo.journal.beside import without_password
+from raybo.record.code import last_code
 from raybo.record.events import (
     Asked,
     AttemptEvent,
@@ -110,9 +111,11 @@ class EventLog:
             if event.state in COUNTED and event.number <= plan.after:
                 self._ended_before += 1
         place = None if plan.artifacts is None else without_password(plan.artifacts)
-        is_news = place is not None and place not in artifacts_of(self.journal.events)[:1]
-        if self.searcher.ledger.planned != plan.trials or is_news:
-            self.add(Planned(trials=plan.trials, artifacts=place if is_news else None))
+        events = self.journal.events
+        place = None if place in artifacts_of(events)[:1] else place
+        code = None if plan.code == last_code(events) else plan.code
+        if self.searcher.ledger.planned != plan.trials or place is not None or code is not None:
+            self.add(Planned(trials=plan.trials, artifacts=place, code=code))
 
     @property
     def newest(self) -> int:

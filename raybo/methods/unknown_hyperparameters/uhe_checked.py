@@ -1,9 +1,9 @@
 """uhe-checked: the usual fit while it explains enough of the variance over the cube, otherwise uhe's.
 
 raybo's own. What `uhe` gains over `map` on rough functions comes from its fit: there the most likely length-scales
-shrink until every observation stands alone, and the search is blind. What it loses on smooth ones are its random points
-and the noise that pseudo-data add. So the fit is checked by the share of the prior variance that the observations
-explain, on average over the cube. Below a half the hyperparameters are those of pseudo-data.
+shrink until every observation stands alone, and the search is blind. What it loses on smooth ones it loses by the same
+fit, as pseudo-data look noisy. So the fit is checked by the share of the prior variance that the observations explain,
+on average over the cube. Below a half the hyperparameters are those of pseudo-data.
 No point is random after the design, for that is not where the gain came from; so `uhe`'s guarantee does not hold. With
 `rounds=dosed` and `rounds=divided` some are, as in `uhe`: by the plan of the experiment uhe-variants (eight functions,
 seeds 800 to 839) both lost, as they end above map on Rosenbrock, and this form on none.
