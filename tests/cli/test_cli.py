@@ -531,7 +531,6 @@ def test_every_option_reaches_the_engine(run, folder, engine):
         "artifacts": "kept",
         "keep_checkpoints": "all",
         "processes": 2,
-        "in_process": False,
         "confirm": "2x3",
         "target": 0.9,
         "patience": 4,
