@@ -7,6 +7,7 @@ everything from the journal.
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import ray
 
@@ -106,6 +107,11 @@ class StudyActor:
         if self.study is None:
             return Answer("gone", "its study has just restarted")
         return await self.study.reported(number, attempt, batch)
+
+    async def gathered(self, number: int, attempt: int, what: str, index: int, *arguments: Any) -> Any:
+        """Take what one of an attempt's processes says, and return what it waits for; None if the trial is over."""
+        gang = None if self.study is None else self.study.runs.gang(number, attempt)
+        return None if gang is None else await gang.hear(what, index, *arguments)
 
     async def context_observed(self, number: int, attempt: int, data: EventData) -> None:
         """Record the context that an attempt has observed before its end."""

@@ -105,6 +105,7 @@ def tune_arguments(
     scheduler_options: Mapping[str, Any] | None = None,
     artifacts: Path | str | None = None,
     keep_checkpoints: Keep = "last",
+    processes: int | None = None,
     watch: Callable[[Status], object] | Literal[False] | None = None,
     **options: Unpack[MethodOptions],
 ) -> Arguments:
@@ -168,6 +169,7 @@ def tune_arguments(
             system that pyarrow supports; None for the place that the journal names, if that place exists, or else
             beside the journal.
         keep_checkpoints: which checkpoints of trials that have ended to keep: "all", the "last", or "none".
+        processes: how many processes one trial has; None for what the objective declares.
         watch: called with a `Status` several times a second; `print` prints a line whenever there is news. None shows
             progress on a terminal and in a notebook, and nothing elsewhere; False never shows anything.
         options: the method's options.
@@ -212,6 +214,10 @@ def tune_arguments(
     if method is not None:
         methods.name_of(method)  # refuses what is none, or what no study could import
     bound = _bound(objective, settings or {}, metrics, constraints)
+    if run.processes is not None:
+        bound = replace(bound, processes=run.processes)
+    if run.in_process and bound.is_gang:
+        raise RayError("in_process runs each trial as one process, this one; leave it out, or give processes=1")
     if run.trial_seconds is None:
         run = replace(run, trial_seconds=bound.trial_seconds)
     for name in ("target", "stop_below_gain", "confirm"):

@@ -150,7 +150,8 @@ def _run(objective: Objective, options: RunOptions, planned: partial[Plan], afte
     """
     workers, address = options.workers, options.address
     count = None if workers == "max" else workers
-    cpus = None if count is None else max(os.cpu_count() or 1, int(-(-count * objective.num_cpus // 1)))
+    each = objective.num_cpus * (1 if callable(objective.processes) else objective.processes)
+    cpus = None if count is None else max(os.cpu_count() or 1, int(-(-count * each // 1)))
     size = _shared_bytes(objective)
     left = RAYS if starts_its_own(address) else 1
     while True:
@@ -161,7 +162,7 @@ def _run(objective: Objective, options: RunOptions, planned: partial[Plan], afte
                     workers=min(count or room, planned.keywords["trials"]),
                     elastic=count is None and not is_local(ray),
                     grows=workers == "max" and not is_local(ray),
-                    takes_all_room=(count or room) >= room,
+                    takes_all_room=(count or room) >= room and not objective.is_gang,
                     after=after,
                 )
                 if plan.options.detach and is_local(ray):

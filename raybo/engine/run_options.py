@@ -106,6 +106,7 @@ class RunOptions:
     trial_seconds: float | None = argument(
         None, _positive, "Stop any trial that runs longer than this, and count it as failed.", "SECONDS"
     )
+    processes: int | None = argument(None, _whole, "Processes of one trial.  [default: as the objective declares]", "N")
     retries: int = argument(2, partial(_whole, at_least=0), "How often to restart a trial whose worker was lost.", "N")
     artifacts: str | None = argument(
         None,

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import raybo
+from raybo.common.errors import ObjectiveError
 from raybo.engine.description import searcher_for
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.study.verdicts import missing_verdicts, with_value
@@ -50,6 +51,10 @@ def tune_here(
     Raises:
         RayboError: an argument is wrong, or the journal is another study's.
     """
+    if objective.is_gang:
+        raise ObjectiveError(
+            f"{objective.name}: trials of several processes need Ray; run some at a time, or declare one"
+        )
     with contextlib.closing(Journal(storage)) as journal:
         rule = (scheduler, scheduler_options or {})
         searcher = searcher_for(objective, method, seed, options, journal.description, rule)

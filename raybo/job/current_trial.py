@@ -19,6 +19,10 @@ class CurrentTrial:
         seed: a whole number below 2**32, derived from the study's seed and the trial's number: the same at every
             attempt, and different for every trial.
         config: the configuration.
+        rank: which of its processes this is, from 0; see `processes` of `raybo.objective`.
+        world_size: how many processes it has.
+        local_rank, local_world_size: the same among its processes on this node.
+        node_rank: which of its nodes this is, from 0.
     Example:
         >>> def job(config):
         ...     me: raybo.CurrentTrial | None = raybo.current_trial()
@@ -34,6 +38,11 @@ class CurrentTrial:
     seed: int
     config: Mapping[str, Any]
     _directory: Path = field(repr=False)
+    rank: int = 0
+    world_size: int = 1
+    local_rank: int = 0
+    local_world_size: int = 1
+    node_rank: int = 0
 
     @property
     def directory(self) -> Path:

@@ -23,6 +23,7 @@ from raybo.record.history import ONE
 from raybo.space import Space, context_space
 
 Value: TypeAlias = Literal["last", "best"]  # which of a trial's reports is its value
+Spread: TypeAlias = Literal["pack", "strict-pack", "spread"]  # of a trial's processes over the nodes
 
 RESERVED = {  # Ray's own resources: what asks for them
     "CPU": "num_cpus",
@@ -75,6 +76,8 @@ class Objective:
     declared_steps: int | Callable[..., int] | None = None
     value: Value = "last"
     goals: Goals = ONE
+    processes: int | Callable[[Mapping[str, Any]], int] = 1
+    spread: Spread = "pack"
 
     def __call__(self, config: Mapping[str, Any], **settings: Any) -> Any:
         """Call the function with this configuration."""
@@ -121,6 +124,27 @@ class Objective:
         """
         steps = self._made(self.declared_steps, "number of steps")
         return None if steps is None else whole_number(steps, f"{self.name}: steps", error=ObjectiveError)
+
+    @property
+    def is_gang(self) -> bool:
+        """True if its trials have several processes, or a number that depends on the configuration."""
+        return self.processes != 1
+
+    def processes_of(self, config: Mapping[str, Any]) -> int:
+        """Return how many processes a trial of this configuration has.
+
+        Raises:
+            ObjectiveError: it cannot be computed, or is not a whole number from 1.
+        """
+        if not callable(self.processes):
+            return self.processes
+        try:
+            count = self.processes(dict(config))
+        except Exception as error:  # whatever a user's function raises
+            raise ObjectiveError(
+                f"{self.name}: its number of processes cannot be computed: {in_words(error)}"
+            ) from error
+        return whole_number(count, f"{self.name}: processes", error=ObjectiveError)
 
     def _made(self, declared: Any, what: str) -> Any:
         """The declared value, under the current settings."""
@@ -203,6 +227,8 @@ def objective(
     value: Value = "last",
     metrics: Mapping[str, str] | None = None,
     constraints: Mapping[str, str] | None = None,
+    processes: int | Callable[[Mapping[str, Any]], int] = 1,
+    spread: Spread = "pack",
     **unknown: NoReturn,
 ) -> Callable[[Callable[..., Any]], Objective]:
     """Decorate a training function so that raybo can tune it.
@@ -216,7 +242,7 @@ def objective(
         mode: "max" or "min": whether larger or smaller values are better.
         context: variables that each trial observes but nobody controls, declared like a space; the result holds their
             values as well as the metric. They must not depend on the configuration.
-        num_cpus: CPUs that one trial occupies.
+        num_cpus: CPUs that one trial occupies; this and the next three are of each of its processes.
         num_gpus: GPUs that one trial occupies.
         memory: bytes of memory that Ray must find free for one trial.
         resources: custom Ray resources that one trial occupies.
@@ -227,6 +253,11 @@ def objective(
         metrics: instead of `metric` and `mode`, up to four metrics by name, each "max" or "min"; of several, the result
             is a dict that holds all of them.
         constraints: bounds on numbers in the result: `{"memory": "<= 2e9"}`.
+        processes: how many processes one trial has, or a function of the configuration that returns this. Each of them
+            runs the function, with the variables that `torchrun` would set; all of them report the same steps, and the
+            numbers of the first one count.
+        spread: where they are placed: "pack" on as few nodes as possible, "strict-pack" on one node, "spread" over as
+            many nodes as possible.
     Raises:
         ObjectiveError: an argument is wrong.
     Example:
@@ -252,6 +283,9 @@ def objective(
     custom = _custom_resources({} if resources is None else resources)
     num_cpus = finite_number(num_cpus, "num_cpus", at_least=0, error=ObjectiveError)
     num_gpus = finite_number(num_gpus, "num_gpus", at_least=0, error=ObjectiveError)
+    if not callable(processes):
+        processes = whole_number(processes, "processes", error=ObjectiveError)
+    spread = one_of(spread, "spread", get_args(Spread), ObjectiveError)
     if memory is not None:
         memory = finite_number(memory, "memory", at_least=0, error=ObjectiveError)
     if trial_seconds is not None:
@@ -274,6 +308,8 @@ def objective(
             declared_steps=steps,
             value=value,
             goals=goals,
+            processes=processes,
+            spread=spread,
         )
 
     return decorate

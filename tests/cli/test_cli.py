@@ -502,7 +502,9 @@ def test_every_option_reaches_the_engine(run, folder, engine):
         " --from other.db --enqueue known.json --fresh-workers --retry-failed --keep-going --same-code --default n=2"
     )
     more += " --scheduler asha --scheduler-option eta=2 --artifacts kept --keep-checkpoints all"
-    more += " --prior old.db --prior studies --confirm 2x3 --target 0.9 --patience 4 --stop-below-gain 0.01"
+    more += (
+        " --processes 2 --prior old.db --prior studies --confirm 2x3 --target 0.9 --patience 4 --stop-below-gain 0.01"
+    )
     code, out, err = run("tune", "job.py", *options.split(), *more.split())
     assert (code, err) == (0, ""), (out, err)
     assert engine.objective.name == "job"
@@ -530,6 +532,7 @@ def test_every_option_reaches_the_engine(run, folder, engine):
         "scheduler_options": {"eta": "2"},
         "artifacts": "kept",
         "keep_checkpoints": "all",
+        "processes": 2,
         "confirm": "2x3",
         "target": 0.9,
         "patience": 4,
@@ -544,7 +547,7 @@ def test_what_nobody_says_is_left_to_the_engine(run, folder, engine):
     assert run("tune", "job.py")[0] == 0
     assert {name: value for name, value in engine.arguments.items() if value is None} == dict.fromkeys(
         "method seed workers address max_minutes trial_seconds known_from artifacts confirm patience scheduler "
-        "stop_below_gain target".split()
+        "processes stop_below_gain target".split()
     )
     assert (engine.arguments["trials"], engine.arguments["storage"]) == (50, Path("job.db"))
 

@@ -84,3 +84,24 @@ def test_study_takes_its_share_of_the_room(monkeypatch, studies, room, is_alone)
     asyncio.run(capacity.update(nodes((True, {"CPU": 16.0}))))
     assert asked == ["b"]
     assert (capacity.room, capacity.timings.takes_all_room, capacity.timings.is_short()) == (room, is_alone, is_alone)
+
+
+def test_room_is_counted_in_whole_gangs():
+    cluster = nodes((True, {"GPU": 4.0, "CPU": 8.0}), (True, {"GPU": 4.0, "CPU": 8.0}))
+
+    def room(count, spread):
+        return workers_available(cluster, asking(num_cpus=0, num_gpus=1, processes=count, spread=spread))
+
+    assert room(3, "pack") == room(3, "spread") == 2
+    assert room(3, "strict-pack") == 2
+    assert room(2, "strict-pack") == 4
+    assert room(8, "pack") == 1
+    with pytest.raises(
+        RayError, match="a trial needs 5 processes of GPU=1, and one node has room for 4; ask for fewer"
+    ):
+        room(5, "strict-pack")
+    with pytest.raises(
+        RayError, match="a trial needs 9 processes of GPU=1, and the cluster has room for 8; ask for fewer"
+    ):
+        room(9, "pack")
+    assert workers_available(cluster, asking(num_cpus=2, processes=lambda config: 4)) == 8

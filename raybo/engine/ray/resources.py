@@ -42,24 +42,36 @@ def share_of(room: int, studies: int, place: int) -> int:
     return max(1, room // studies + (place < room % studies))
 
 
-def workers_available(nodes: Sequence[Mapping[str, Any]], objective: Objective) -> int:
-    """Return how many of the objective's trials a cluster of nodes, as in `ray.nodes()`, can run at a time.
-
-    Raises:
-        RayError: not even one; Ray itself would wait for such a trial for ever.
-    """
-    wanted = {
+def wanted_by(objective: Objective) -> dict[str, float]:
+    """Return what each process of a trial occupies, by Ray's names."""
+    return {
         "CPU": objective.num_cpus,
         "GPU": objective.num_gpus,
         "memory": objective.memory or 0,
         **objective.resources,
     }
+
+
+def workers_available(nodes: Sequence[Mapping[str, Any]], objective: Objective, processes: int | None = None) -> int:
+    """Return how many of the objective's trials a cluster of nodes, as in `ray.nodes()`, can run at a time.
+
+    Args:
+        nodes: the cluster's.
+        objective: what its trials occupy.
+        processes: of each trial; None for what the objective declares, and 1 if it declares a function.
+    Raises:
+        RayError: not even one; Ray itself would wait for such a trial for ever.
+    """
+    if processes is None:
+        processes = 1 if callable(objective.processes) else objective.processes
+    wanted = wanted_by(objective)
     offers = [node["Resources"] for node in nodes if node["Alive"]]
     rooms = [
         min((offer.get(name, 0.0) / amount for name, amount in wanted.items() if amount > 0), default=float("inf"))
         for offer in offers
     ]
-    total = sum(int(room) if room < float("inf") else (os.cpu_count() or 1) for room in rooms)
+    whole = [int(room) if room < float("inf") else max(os.cpu_count() or 1, processes) for room in rooms]
+    total = sum(whole)
     if total < 1:
         offered = {name: max((offer.get(name, 0.0) for offer in offers), default=0.0) for name in wanted}
         short = next((name for name in wanted if wanted[name] > offered[name]), None)
@@ -71,5 +83,18 @@ def workers_available(nodes: Sequence[Mapping[str, Any]], objective: Objective) 
         raise RayError(
             f"a trial needs {short}={wanted[short]:g}, and no node of the cluster has more than {offered[short]:g}; "
             "ask for less in @raybo.objective, or add a node"
+        )
+    if processes == 1:
+        return total
+    if objective.spread == "strict-pack":
+        total = sum(room // processes for room in whole)
+        place, held = "one node", max(whole)
+    else:
+        place, held, total = "the cluster", total, total // processes
+    if total < 1:
+        needs = ", ".join(f"{name}={amount:g}" for name, amount in wanted.items() if amount > 0)
+        raise RayError(
+            f"a trial needs {processes} processes of {needs}, and {place} has room for {held}; ask for fewer, for less "
+            "in @raybo.objective, or add a node"
         )
     return total

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import ray
 
 from raybo.common.messages import first_line
 from raybo.engine.lifecycle import Life, Occurrence
+from raybo.engine.study.gang import Gang
 from raybo.engine.trial.task import MAKE_ROOM, TRACEBACK_CHARACTERS
 from raybo.record.events import EventData
 
@@ -34,7 +36,7 @@ class DispatchedTrial:
 
     Attributes:
         life: its phase, its attempt, how often it lost its worker.
-        task: Ray's reference to the running attempt, once it is submitted.
+        task: Ray's reference to the running attempt, once it is submitted; a gang if it has several processes.
         submitted: when it was submitted, by the monotonic clock, in seconds.
         node: the node that it runs on; None until it has begun.
         node_lost: set when this attempt's node is lost; the next attempt has an event of its own.
@@ -59,6 +61,21 @@ class DispatchedTrial:
         self.submitted = time.monotonic()
         self.task = task.remote(*arguments)
 
+    def submit_gang(self, gang: Gang) -> None:
+        """Take the processes as which this attempt runs, if it has several."""
+        self.submitted = time.monotonic()
+        self.task = gang
+
+    @property
+    def gang(self) -> Gang | None:
+        """The processes of this attempt, if it may have several."""
+        return self.task if isinstance(self.task, Gang) else None
+
+    @property
+    def nodes(self) -> Sequence[str | None]:
+        """The nodes that it runs on; None for one that is not known, as it has not begun there."""
+        return [self.node] if self.gang is None else self.gang.nodes
+
     def start(self, node: str) -> None:
         """Note that it has begun on a node; its time limit counts from here."""
         self.node = node
@@ -68,7 +85,7 @@ class DispatchedTrial:
         """Stop it, whatever it does."""
         self.reason = reason
         if self.task is not None:
-            ray.cancel(self.task, force=True)
+            self._cancel()
 
     def reset(self) -> None:
         """Forget this attempt, so that another can be submitted."""
@@ -93,12 +110,18 @@ class DispatchedTrial:
             if watch is not None:
                 watch.cancel()
 
+    def _cancel(self) -> None:
+        if self.gang is not None:
+            self.gang.cancel()
+        else:
+            ray.cancel(self.task, force=True)  # anything less waits for a long call into C to return
+
     async def _watch(self, limit: float) -> None:
         """Cancel it when it has run longer than its limit."""
         await self._started.wait()
         await asyncio.sleep(limit)
         self._over_limit = True
-        ray.cancel(self.task, force=True)  # anything less waits for a long call into C to return
+        self._cancel()
 
     async def _unless_node_lost(self) -> Any:
         """Return its result, or that its node was lost: Ray may wait for such a trial for ever."""
@@ -108,8 +131,8 @@ class DispatchedTrial:
             await asyncio.wait([returned, lost], return_when=asyncio.FIRST_COMPLETED)
             if returned.done():
                 return returned.result()
-            ray.cancel(self.task, force=True)  # a result that still comes is ignored
-            if self.node is None:
+            self._cancel()  # a result that still comes is ignored
+            if None in self.nodes:
                 return Occurrence.NEVER_BEGAN, {"reason": "a node was lost before it started"}
             return Occurrence.WORKER_LOST, {"reason": "its node was lost"}
         finally:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
+import socket
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import ray
 
+from raybo.engine.ray.placement import release_all, reserve
+from raybo.engine.ray.resources import workers_available
 from raybo.engine.run_options import Keep
-from raybo.engine.study.dispatch import DispatchedTrial
+from raybo.engine.study.dispatch import DispatchedTrial, outcome_of_error
+from raybo.engine.study.gang import Gang
+from raybo.engine.study.verdicts import Judge
 from raybo.engine.trial.report_sender import AttemptInfo
 from raybo.engine.trial.task import PackedFunction, StudyHandle, trial_task
 from raybo.job.objective import Objective
@@ -28,6 +37,9 @@ class Launcher:
         fresh_workers: whether every trial runs in a new process.
         artifacts: the place of the trials' directories; None for beside the journal.
         keep: which checkpoints of trials that have ended are kept.
+        may_grow: whether there may be room later for a trial for which there is none.
+        judge: gives the verdicts on reports.
+        note: tells who watches something.
     """
 
     def __init__(
@@ -42,12 +54,21 @@ class Launcher:
         fresh_workers: bool,
         artifacts: str | None,
         keep: Keep,
+        may_grow: bool,
+        judge: Judge,
+        note: Callable[[str], None],
     ) -> None:
         self.objective = objective
         self.function = function
         self.home = StudyHandle(ray.get_runtime_context().current_actor, name, journal, notifies, artifacts, keep)
         self.seed = seed
         self.fresh_workers = fresh_workers
+        self.may_grow, self.judge, self.note = may_grow, judge, note
+        self._admission = asyncio.Lock()
+        place = f"{socket.gethostname()} {journal}"
+        self._groups = f"raybo-{hashlib.sha256(place.encode()).hexdigest()[:16]}"
+        if objective.is_gang:
+            release_all(self._groups)  # of this study's last process, which died
         self.renew()
 
     def renew(self) -> None:
@@ -55,6 +76,29 @@ class Launcher:
         self.task = trial_task(self.objective, self.function, self.home, self.fresh_workers)
 
     def submit(self, dispatched: DispatchedTrial, config: Config, info: AttemptInfo) -> None:
-        """Submit a trial's next attempt."""
+        """Submit a trial's next attempt.
+
+        Raises:
+            ObjectiveError: its number of processes cannot be computed.
+            RayError: the cluster has no room for all of them.
+        """
         trial, attempt = dispatched.life.trial, dispatched.life.attempt
-        dispatched.submit(self.task, config, trial, attempt, trial_seed(self.seed, trial), info)
+        arguments = config, trial, attempt, trial_seed(self.seed, trial), info
+        count = self.objective.processes_of(config)
+        if callable(self.objective.processes) and not self.may_grow:
+            workers_available(cast(Any, ray).nodes(), self.objective, count)
+        if not self.objective.is_gang:
+            dispatched.submit(self.task, *arguments)
+            return
+        task = self.task
+        gang = Gang(
+            count,
+            reserve=lambda: reserve(self.objective, count, f"{self._groups}-{trial}-{attempt}"),
+            admission=self._admission,
+            submit=lambda group, index: task.remote_in(group, index, *arguments),
+            answer=lambda step: self.judge.answer(dispatched, attempt),
+            begun=dispatched.start,
+            note=lambda text: self.note(f"trial {trial}: {text}"),
+            outcome_of_error=outcome_of_error,
+        )
+        dispatched.submit_gang(gang)

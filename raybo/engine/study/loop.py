@@ -176,7 +176,7 @@ class StudyLoop:
                 self.runs.launcher.renew()
             for dispatched in self.runs.dispatched.values():
                 is_out = dispatched.life.phase is not Phase.WAITING
-                if is_out and losses.affect(dispatched.node, dispatched.submitted, now):
+                if is_out and any(losses.affect(node, dispatched.submitted, now) for node in dispatched.nodes):
                     loop.call_later(GRACE_SECONDS, dispatched.node_lost.set)  # this attempt's event, not the next one's
             if self.plan.elastic:
                 await self.capacity.update(nodes)

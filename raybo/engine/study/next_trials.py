@@ -24,6 +24,8 @@ from raybo.record.states import State
 from raybo.study import warm_start
 from raybo.study.confirmation import still_to_run
 
+WAIT_SECONDS = 0.05  # between two looks whether a trial of several processes still waits for its room
+
 
 class NextTrials:
     """Chooses the trials of a study, one at a time.
@@ -132,6 +134,8 @@ class NextTrials:
                 return self._promoted()
             if what is Turn.LEAVE:
                 return None
+            while self.runs.is_any_waiting():  # what is asked for later knows more
+                await asyncio.sleep(WAIT_SECONDS)
             asked = self._confirmation() if self._to_confirm else await self.proposals.take()
             if self.ending.stopped or (self.ending.enough and self._to_confirm is None):
                 return None

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import ray
 
+from raybo.common.errors import ObjectiveError, RayError
 from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
 from raybo.engine.plan import Plan
 from raybo.engine.ray.connection import logs_directory
@@ -16,6 +17,7 @@ from raybo.engine.study.capacity import Capacity
 from raybo.engine.study.dispatch import DispatchedTrial
 from raybo.engine.study.ending import Ending
 from raybo.engine.study.event_log import EventLog
+from raybo.engine.study.gang import Gang
 from raybo.engine.study.launcher import Launcher
 from raybo.engine.study.trial_output import TrialOutput
 from raybo.engine.study.verdicts import Judge
@@ -74,6 +76,9 @@ class TrialRuns:
             fresh_workers=plan.options.fresh_workers,
             artifacts=plan.artifacts,
             keep=plan.options.keep_checkpoints,
+            may_grow=plan.grows,
+            judge=self.judge,
+            note=log.note,
         )
 
     @property
@@ -112,6 +117,16 @@ class TrialRuns:
             return Answer("gone", "its study has given it up")
         return await self.judge.receive(dispatched, batch)
 
+    def gang(self, number: int, attempt: int) -> Gang | None:
+        """Return the processes of an attempt; None if it is over, or has only one."""
+        dispatched = self._current(number, attempt)
+        return None if dispatched is None else dispatched.gang
+
+    def is_any_waiting(self) -> bool:
+        """True if a trial waits until there is room for all its processes."""
+        gangs = [dispatched.gang for dispatched in self.dispatched.values()]
+        return any(gang is not None and not gang.is_placed for gang in gangs)
+
     def _current(self, number: int, attempt: int) -> DispatchedTrial | None:
         dispatched = self.dispatched.get(number)
         return dispatched if dispatched is not None and dispatched.life.attempt == attempt else None
@@ -138,8 +153,15 @@ class TrialRuns:
     async def _attempt(self, dispatched: DispatchedTrial, prepare: Callable[[], None]) -> tuple[Occurrence, EventData]:
         number = dispatched.life.trial
         self.output.begin(number, dispatched.life.attempt)
-        self.launcher.submit(dispatched, self.log.searcher.trials[number].config, self.judge.attempt_info(number))
+        config, refusal = self.log.searcher.trials[number].config, ""
+        try:
+            self.launcher.submit(dispatched, config, self.judge.attempt_info(number))
+        except (ObjectiveError, RayError) as error:  # its number of processes
+            refusal = str(error)
         self.apply(dispatched, Occurrence.SUBMITTED, {})
+        if refusal:
+            self.output.end(number)
+            return Occurrence.BAD_RESULT, {"reason": refusal}
         asyncio.get_running_loop().call_soon(prepare)  # not before the trial is on its way
         occurrence, data = await dispatched.outcome(self.plan.options.trial_seconds, self.on_cluster)
         if occurrence in (Occurrence.WORKER_LOST, Occurrence.NEVER_BEGAN):

@@ -94,7 +94,11 @@ class Judge:
             await self.log.commit_quietly(newest)
         else:
             asyncio.get_running_loop().call_later(BATCH_SECONDS, self.log.commit_in_background, newest)
-        if dispatched.life.phase is not Phase.RUNNING:
+        return self.answer(dispatched, attempt)
+
+    def answer(self, dispatched: Dispatched, attempt: int) -> Answer:
+        """Return whether an attempt is to continue, by what is known of it."""
+        if dispatched.life.phase is not Phase.RUNNING or dispatched.life.attempt != attempt:
             return dispatched.answer or Answer("gone", "its study has given it up")
         return Answer(waits_at=self._waits_at(dispatched.life.trial))
 

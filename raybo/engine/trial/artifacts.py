@@ -73,7 +73,7 @@ class Mirror:
 
 @contextlib.contextmanager
 def trial_files(
-    journal: Path, number: int, attempt: int, artifacts: str | None, last: str | None, keep: Keep
+    journal: Path, number: int, attempt: int, artifacts: str | None, last: str | None, keep: Keep, rank: int = 0
 ) -> Iterator[tuple[Path, Checkpoints]]:
     """Yield a trial's directory and its checkpoints, for one attempt.
 
@@ -83,16 +83,17 @@ def trial_files(
         artifacts: the place of the directories; None for beside the journal.
         last: name of the last committed checkpoint; None if there is none.
         keep: which are kept at the end.
+        rank: of the process whose they are.
     """
     if artifacts is None or not is_uri(artifacts):
         place = trial_directory(journal, number, artifacts)
-        yield place, Checkpoints(place / CHECKPOINTS, attempt, last, keep)
+        yield place, Checkpoints(place / CHECKPOINTS, attempt, last, keep, rank=rank)
         return
     mirror = Mirror(trial_uri(journal, number, artifacts))
     with _working_directory() as place:
         if attempt > 1:
             mirror.fetch(FILES, place / FILES)
-        yield place / FILES, Checkpoints(place / CHECKPOINTS, attempt, last, keep, mirror)
+        yield place / FILES, Checkpoints(place / CHECKPOINTS, attempt, last, keep, mirror, rank)
         if (place / FILES).is_dir():
             mirror.upload(place / FILES, FILES)
 

@@ -3,6 +3,9 @@
 A checkpoint is written under a partial name beside the others, flushed to disk and renamed; only then may a report name
 it. So the journal never names one that is not whole. Two are kept while a trial runs, as the last one may not have been
 committed when the trial's process dies.
+
+In a trial of several processes each of them may save a part. The first one merges what it finds on its own file system
+into its own part before it reports; under a URI they are uploaded to the same place.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -25,6 +28,7 @@ from raybo.journal.beside import CHECKPOINTS
 PARTIAL = ".partial"
 NO_SYNC = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)  # a file system cannot sync directories
 NAME = re.compile(r"\d+-\d+")  # the attempt, and a number that counts within it
+PART = re.compile(r"\d+-\d+\.rank-\d+")  # of one process
 
 
 class Elsewhere(Protocol):
@@ -56,6 +60,9 @@ class Checkpoints:
         last: name of the last committed checkpoint; None if there is none.
         keep: which are kept at the end.
         elsewhere: the place where they are kept under the same names when this process has ended; None for `place`.
+        rank: of this process. Others than the first save parts of checkpoints, and remove nothing.
+    Attributes:
+        place, keep, rank: as given.
     """
 
     def __init__(
@@ -65,13 +72,16 @@ class Checkpoints:
         last: str | None,
         keep: Keep = "last",
         elsewhere: Elsewhere | None = None,
+        rank: int = 0,
     ) -> None:
         self.place = place
         self._elsewhere = elsewhere
         self.keep = keep
+        self.rank = rank
         self._attempt, self._count = attempt, 0
         self._last = last
         self._next: str | None = None  # written, and not in a report yet
+        self._has_begun = False
 
     def last(self) -> Path | None:
         """Return the directory of the last committed checkpoint; None if there is none, or none here."""
@@ -85,6 +95,10 @@ class Checkpoints:
                 os.rename(partial, found)
         return found if found.is_dir() else None
 
+    def forget(self) -> None:
+        """Begin without the last checkpoint, as other processes of the trial cannot find it."""
+        self._last = None
+
     @contextlib.contextmanager
     def saving(self) -> Iterator[Path]:
         """Yield a directory that becomes the next checkpoint, unless the block raises."""
@@ -93,7 +107,8 @@ class Checkpoints:
                 yield Path(temporary)
             return
         name = f"{self._attempt}-{self._count + 1}"
-        partial = self.place / f"{name}{PARTIAL}"
+        own = _part(name, self.rank)
+        partial = self.place / f"{own}{PARTIAL}"
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
         try:
@@ -102,14 +117,37 @@ class Checkpoints:
         except BaseException:  # whatever the job raises: what it has saved is not whole
             shutil.rmtree(partial, ignore_errors=True)
             raise
-        os.rename(partial, self.place / name)
+        os.rename(partial, self.place / own)
         self._count += 1  # now: whatever fails from here on, the name is taken
         _sync(self.place)
         if self._elsewhere is not None:
-            self._elsewhere.upload(self.place / name, f"{CHECKPOINTS}/{name}")
+            self._elsewhere.upload(self.place / own, f"{CHECKPOINTS}/{name}")
+            if self.rank:
+                shutil.rmtree(self.place / own, ignore_errors=True)
         if self._next is not None:  # saved twice between two reports
-            shutil.rmtree(self.place / self._next, ignore_errors=True)
+            shutil.rmtree(self.place / _part(self._next, self.rank), ignore_errors=True)
         self._next = name
+
+    def merge(self, name: str, ranks: Sequence[int]) -> str:
+        """Add the parts of other processes to a checkpoint that has been saved here, before a report names it.
+
+        Returns:
+            why it is not whole; empty if it is.
+        """
+        if not ranks or self.place is None or self._elsewhere is not None:  # there they are in one place already
+            return ""
+        for rank in ranks:
+            part = self.place / _part(name, rank)
+            if not part.is_dir():
+                return (
+                    f"the checkpoint of rank {rank} is on another node, and the nodes do not share {self.place}; name "
+                    "with --artifacts (artifacts=...) a directory that they share, or a URI"
+                )
+            if found := _move(part, self.place / name):
+                return f"rank {rank} and another rank both saved {found!r}; put the rank into the name"
+            shutil.rmtree(part, ignore_errors=True)
+        _sync(self.place / name)
+        return ""
 
     def take(self) -> str | None:
         """Return the name of the checkpoint saved since the last report; None if there is none."""
@@ -119,20 +157,23 @@ class Checkpoints:
     def committed(self, name: str) -> None:
         """Remove all but this checkpoint, whose report is committed, and the one before it."""
         before, self._last = self._last, name
+        if self.rank:
+            return
         if self.place is not None and self.keep != "all":
-            self._remove_all_but({name, before})
+            self._remove_all_but({name, before}, before=name)  # other processes may be writing later ones
 
     def begin(self) -> None:
         """Remove what earlier attempts have left and no report names; the names of what stays are not used again."""
-        if self.place is None:
+        if self.place is None or self.rank or self._has_begun:
             return
+        self._has_begun = True
         self._remove_all_but(None if self.keep == "all" else {self._last})
         left = (name.split("-") for name in self._names())
         self._count = max((int(count) for attempt, count in left if int(attempt) == self._attempt), default=0)
 
     def end(self) -> None:
         """Remove the checkpoints that are not to be kept of a trial that has ended."""
-        if self.place is not None and self.keep != "all":
+        if self.place is not None and self.keep != "all" and not self.rank:
             self._remove_all_but({self._last} if self.keep == "last" else set())
 
     def _names(self) -> list[str]:
@@ -142,18 +183,56 @@ class Checkpoints:
         names += [] if self._elsewhere is None else self._elsewhere.names(CHECKPOINTS)
         return [name for name in names if NAME.fullmatch(name)]
 
-    def _remove_all_but(self, kept: set[str | None] | None) -> None:
-        """Remove what was not saved whole, and the checkpoints that are not among `kept`; None keeps all of them."""
+    def _remove_all_but(self, kept: set[str | None] | None, before: str | None = None) -> None:
+        """Remove checkpoints and what was not saved whole.
+
+        Args:
+            kept: names of checkpoints that stay; None for all of them.
+            before: only checkpoints earlier than this one are removed; None if nothing is being saved.
+        """
         assert self.place is not None
+
+        def is_old(name: str) -> bool:
+            is_checkpoint = NAME.fullmatch(name) is not None
+            return (
+                is_checkpoint
+                and kept is not None
+                and name not in kept
+                and (before is None or _key(name) < _key(before))
+            )
+
         for each in self.place.iterdir() if self.place.is_dir() else ():
-            is_checkpoint = NAME.fullmatch(each.name) is not None
-            if each.name.endswith(PARTIAL) or (is_checkpoint and kept is not None and each.name not in kept):
+            is_part = each.name.endswith(PARTIAL) or PART.fullmatch(each.name) is not None
+            if (is_part and before is None) or is_old(each.name):
                 shutil.rmtree(each, ignore_errors=True)
         if self._elsewhere is None or kept is None:
             return
         for name in self._elsewhere.names(CHECKPOINTS):
-            if NAME.fullmatch(name) and name not in kept:
+            if is_old(name):
                 self._elsewhere.remove(f"{CHECKPOINTS}/{name}")
+
+
+def _part(name: str, rank: int) -> str:
+    """Return the name under which a process saves its part of a checkpoint."""
+    return f"{name}.rank-{rank}" if rank else name
+
+
+def _key(name: str) -> tuple[int, ...]:
+    """Return the attempt and the count of a checkpoint's name, by which they are ordered."""
+    return tuple(map(int, name.split("-")))
+
+
+def _move(source: Path, target: Path) -> str:
+    """Move what is in a directory into another one; return the name of a file that both have, empty if none."""
+    for each in sorted(source.iterdir()):
+        there = target / each.name
+        if not there.exists():
+            os.rename(each, there)
+        elif not (each.is_dir() and there.is_dir()):
+            return each.name
+        elif found := _move(each, there):
+            return f"{each.name}/{found}"
+    return ""
 
 
 def _to_disk(directory: Path) -> None:

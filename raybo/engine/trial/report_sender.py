@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NoReturn, TypeAlias
+from typing import Any, Literal, NoReturn, Protocol, TypeAlias
 
 from raybo.common.arguments import is_number
 from raybo.common.errors import ObjectiveError
@@ -35,17 +35,38 @@ class Answer:
     """The study's answer to a batch of reports.
 
     Attributes:
-        action: "go" to continue; else the trial is to end here: it is pruned, paused, or no longer the study's.
+        action: "go" to continue; else the trial is to end here: it is pruned, paused, or no longer the study's, or its
+            processes do not report alike.
         why: the reason in words if it is to end.
         waits_at: the next step at which it is to wait for the answer; None if none is near.
     """
 
-    action: Literal["go", "prune", "pause", "gone"] = "go"
+    action: Literal["go", "prune", "pause", "gone", "fault"] = "go"
     why: str = ""
     waits_at: int | None = None
 
 
 Send: TypeAlias = Callable[[list[EventData]], Answer]  # waits for the answer
+
+
+class Others(Protocol):
+    """The other processes of the trial, which get each verdict at the same step as this one."""
+
+    def gather(self, step: int, name: str) -> tuple[Sequence[int], str]:
+        """Wait until all have reported a step with which this process has saved a checkpoint.
+
+        Returns:
+            the ranks that have saved a part of it, and why it is none; empty if it is one.
+        """
+        ...
+
+    def is_due(self, step: int) -> bool:
+        """True if all are to meet at this step."""
+        ...
+
+    def meet(self, step: int) -> Answer:
+        """Wait until all have reported this step, and return the answer to all of them."""
+        ...
 
 
 def breaks_none(value: float, metrics: Mapping[str, Any]) -> str:
@@ -90,6 +111,7 @@ class ReportSender:
         read: reads metrics: returns the value, or the reason why there is none, and the other metrics.
         take_context: takes the contexts from the metrics.
         broken: describes the constraints that a report breaks and that must hold at every step; empty for none.
+        others: the other processes of the trial; None if this is the only one.
     Attributes:
         count: how many steps were reported.
         value: the value in the last report. metrics: its other metrics.
@@ -106,6 +128,7 @@ class ReportSender:
         read: Read,
         take_context: TakeContext,
         broken: DescribeBroken = breaks_none,
+        others: Others | None = None,
     ) -> None:
         self.info = info
         self.count, self.value = 0, 0.0
@@ -115,6 +138,8 @@ class ReportSender:
         self.answer = Answer(waits_at=info.waits_at)
         self._read, self._send, self._take_context, self._broken = read, send, take_context, broken
         self._checkpoints = checkpoints
+        self._others = others
+        self._agreed = Answer()  # of all processes of the trial
         self._step = 0  # the last one
         self._buffer: list[EventData] = []
         self._reporting = threading.RLock()  # one report at a time, whichever threads make them
@@ -134,9 +159,14 @@ class ReportSender:
                 data, broken, is_long = self._read_step(metrics, step)
             except Exception as error:  # noqa: BLE001  # a user's mapping may raise at anything
                 self._reject(f"a report cannot be read: {in_words(error)}")
+            step, saved = data["step"], data.get("checkpoint")
+            if self._others is not None and saved is not None:
+                self._merge(self._others, step, saved)
             with self._buffering:
                 self._buffer.append(data)
-        step, saved = data["step"], data.get("checkpoint")
+        if self._others is not None:
+            self._meet(self._others, step, saved)
+            return
         waits_at = self.answer.waits_at
         is_awaited = self.info.has_rule and (is_long or (waits_at is not None and step >= waits_at))
         if saved is not None or is_awaited or broken:
@@ -186,6 +216,27 @@ class ReportSender:
         """Have the trial fail for a report that was refused before it came here; the first fault counts."""
         self.fault = self.fault or fault
 
+    def _merge(self, others: Others, step: int, saved: str) -> None:
+        """Wait for the parts that other processes have saved of a checkpoint, and merge them into it."""
+        ranks, fault = others.gather(step, saved)
+        if fault := fault or self._checkpoints.merge(saved, ranks):
+            self._reject(f"at step {step}, {fault}")
+
+    def _meet(self, others: Others, step: int, saved: str | None) -> None:
+        """Send a report, and meet the others if it is time; only there all of them hear that the trial is to end."""
+        if saved is None:
+            self._send_later()
+        else:
+            self._flush()
+            if self.answer.action != "gone":
+                self._checkpoints.committed(saved)
+        if others.is_due(step):
+            self._flush()
+            self._agreed = others.meet(step)
+            if self._agreed.action == "fault":
+                self._reject(self._agreed.why)
+            self._require_go()
+
     def checkpoint(self) -> Path | None:
         """Return the directory of the last checkpoint; steps without a number are counted on from its step."""
         found = self._checkpoints.last()
@@ -226,8 +277,9 @@ class ReportSender:
 
     def _require_go(self) -> None:
         """Raise TrialPruned if the trial is to end, and again if the job has caught it and continued."""
-        if self.fault or self.answer.action != "go":
-            raise TrialPruned(self.fault or self.answer.why)
+        answer = self.answer if self._others is None else self._agreed
+        if self.fault or answer.action != "go":
+            raise TrialPruned(self.fault or answer.why)
 
     def _reject(self, fault: str) -> NoReturn:
         self.refuse(fault)
@@ -255,6 +307,9 @@ class ReportSender:
             self._news.clear()
             time.sleep(max(0.0, self._sent + BATCH_SECONDS - time.monotonic()))
             self._flush()
+
+
+MakeSender: TypeAlias = Callable[[Read, TakeContext, DescribeBroken], ReportSender]
 
 
 def answer_of(actor: Any, number: int, attempt: int, batch: list[EventData]) -> Answer:

@@ -25,22 +25,17 @@ from raybo.common.threads import limit_threads
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.ray import pickling
 from raybo.engine.ray.connection import logs_directory
+from raybo.engine.ray.placement import in_bundle
 from raybo.engine.ray.priority import lower_priority
 from raybo.engine.ray.resources import resources_of
 from raybo.engine.ray.signals import end_on_sigterm
 from raybo.engine.run_options import Keep
+from raybo.engine.trial import rank
 from raybo.engine.trial.artifacts import trial_files
 from raybo.engine.trial.captured_output import Chunk, capture_output
 from raybo.engine.trial.child_processes import isolate_child_processes
-from raybo.engine.trial.report_sender import (
-    AttemptInfo,
-    DescribeBroken,
-    Read,
-    ReportSender,
-    TakeContext,
-    answer_of,
-    offline_sender,
-)
+from raybo.engine.trial.rank import GONE, Gathering, output_to, seated, sender_of, without_result
+from raybo.engine.trial.report_sender import AttemptInfo, MakeSender, ReportSender, answer_of, offline_sender
 from raybo.engine.trial.result import left_out, read_result, read_results
 from raybo.job.current_trial import CurrentTrial, running
 from raybo.job.objective import Objective, contexts_sent_to
@@ -59,7 +54,7 @@ TERSE = (LookupError, AssertionError)  # errors whose messages say little withou
 LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))
 CAUSES = 10  # of an exception, one of the other
 MAKE_ROOM = "make room on the disk; --retry-failed runs again what is lost by then"
-OURS = __file__, pickling.__file__  # a traceback leaves out the lines of these files
+OURS = __file__, pickling.__file__, rank.__file__  # a traceback leaves out the lines of these files
 
 
 class TrialTask:
@@ -77,7 +72,14 @@ class TrialTask:
     def remote(self, config: Config, number: int, attempt: int, seed: int, info: AttemptInfo) -> Any:
         """Submit a trial, as a remote function's method of this name does."""
         # one argument, as Ray packs each separately; plain data, as it does not pickle that
-        return self._function.remote([config, number, attempt, seed, info.to_list(), self._objects])
+        return self._function.remote([config, number, attempt, seed, info.to_list(), self._objects, None])
+
+    def remote_in(
+        self, group: Any, index: int, config: Config, number: int, attempt: int, seed: int, info: AttemptInfo
+    ) -> Any:
+        """Submit one process of a trial that has several, into its bundle of a placement group."""
+        task = self._function.options(scheduling_strategy=in_bundle(group, index))
+        return task.remote([config, number, attempt, seed, info.to_list(), self._objects, index])
 
 
 @dataclass(frozen=True)
@@ -139,28 +141,47 @@ def trial_task(
     actor, journal, artifacts, keep = study.actor, study.journal, study.artifacts, study.keep
 
     def trial(arguments: list[Any]) -> tuple[Occurrence, EventData, list[Chunk]]:
-        config, number, attempt, seed, info, objects = arguments
+        config, number, attempt, seed, info, objects, index = arguments  # index: of several processes
         info = AttemptInfo(*info)
         lower_priority()
         end_on_sigterm()  # again for each trial: the one before may have set a handler of its own
         isolate_child_processes()
         send_context = None
-        if study.notifies:  # the limit counts from here, not from when the trial was submitted
-            actor.started.remote(number, attempt, ray.get_runtime_context().get_node_id())
+        if study.notifies and not index:
+            if index is None:  # the limit counts from here, not from when the trial was submitted
+                actor.started.remote(number, attempt, ray.get_runtime_context().get_node_id())
             send_context = partial(actor.context_observed.remote, number, attempt)
         rest: list[Chunk] = []
         send_output = partial(actor.printed.remote, number, attempt)
-        with (
-            trial_files(journal, number, attempt, artifacts, info.checkpoint, keep) as (directory, checkpoints),
-            capture_output(logs_directory(ray), (study.name, number, attempt), send_output, rest),
-            running(CurrentTrial(number, attempt, seed, config, directory)),
-        ):
-            make_sender = partial(ReportSender, info, partial(answer_of, actor, number, attempt), checkpoints)
+        files = trial_files(journal, number, attempt, artifacts, info.checkpoint, keep, index or 0)
+        gathering = None if index is None else Gathering(actor, number, attempt, index)
+        with contextlib.ExitStack() as held:
+            directory, checkpoints = held.enter_context(files)
+            if index:
+                held.enter_context(output_to(directory / f"output-{index}.txt" if journal.parent.is_dir() else None))
+            else:
+                captured = capture_output(logs_directory(ray), (study.name, number, attempt), send_output, rest)
+                held.enter_context(captured)
+            current = CurrentTrial(number, attempt, seed, config, directory)
+            send = partial(answer_of, actor, number, attempt)
+            make_sender: MakeSender = partial(ReportSender, info, send, checkpoints)
+            if gathering is not None:
+                seat = held.enter_context(seated(gathering, index, info, checkpoints))
+                if seat is None:
+                    return Occurrence.STOPPED, {"reason": GONE.why}, rest
+                current = replace(current, **seat.place)
+                make_sender = sender_of(gathering, seat, info, send, checkpoints)
+            held.enter_context(running(current))
             if tokens:
                 references = objects[len(objects) - len(tokens) :]
                 receive({t: partial(ray.get, r) for t, r in zip(tokens, references, strict=True)}, named)
             job = pickling.unpickled(inline) if inline else pickling.unpickled_from_store(objects[0])
-            return *run_trial(job, config, settings, goals, threads, context, send_context, make_sender), rest
+            if index:
+                job = without_result(job, goals.needed)
+            occurrence, data = run_trial(job, config, settings, goals, threads, context, send_context, make_sender)
+            if gathering is not None:  # before it cleans up, which may wait for the others
+                gathering.end(occurrence, data)
+            return occurrence, data, rest
 
     calls = {"max_calls": 1} if fresh_workers else {}
     remote = cast(Any, ray).remote(max_retries=0, **calls, **resources_of(objective))(trial)
@@ -194,7 +215,7 @@ def run_trial(
     threads: int,
     context: Space | None = None,
     send_context: Callable[[EventData], None] | None = None,
-    make_sender: Callable[[Read, TakeContext, DescribeBroken], ReportSender] | None = None,
+    make_sender: MakeSender | None = None,
     passing: tuple[type[BaseException], ...] = (),
 ) -> tuple[Occurrence, EventData]:
     """Run the objective once.
