@@ -24,13 +24,13 @@ def refusing(error: type[RayboError], rule: str) -> Callable[[Callable[P, R]], C
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        name = function.__qualname__.removesuffix(".__init__")
+        name = function.__qualname__.removesuffix(".__init__").removesuffix(".__post_init__")
 
         @functools.wraps(function)
         def call(*args: P.args, **named: P.kwargs) -> R:
             try:
                 return function(*args, **named)
-            except (RayboError, OSError, MemoryError):  # of raybo's own, or of the machine
+            except (RayboError, OSError):  # of raybo's own, or of the machine
                 raise
             except RecursionError as fault:
                 raise error(f"{name}: {rule}, not one that is nested too deep or holds itself") from fault

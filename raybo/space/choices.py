@@ -48,6 +48,7 @@ class Categorical:
     choices: Sequence[Any]
     guess: Any = field(default=UNSET, kw_only=True)
 
+    @refusing(SpaceError, "the choices are a list of different objects, and a guess is one of them")
     def __post_init__(self) -> None:
         self.check(type(self).__name__)
 
