@@ -827,9 +827,10 @@ def test_repeating_the_command_continues_the_study(start, folder, let_end):
     assert (code, err) == (0, ""), (out, err)
     lines = out.splitlines()
     assert "4/4 trials" in out
-    best = next(i for i, line in enumerate(lines) if line.startswith("best score"))
-    assert [line.split()[0] for line in lines[best + 1 : best + 3]] == ["x", "n"]
-    assert all(line.startswith("files: job.trials/") for line in lines[best + 3 : -1])
+    told = next(i for i, line in enumerate(lines) if line.startswith("recommended: trial"))
+    first_name = next(i for i, line in enumerate(lines) if i > told and line.startswith("  "))  # a sentence may be long
+    assert [line.split()[0] for line in lines[first_name : first_name + 2]] == ["x", "n"]
+    assert all(line.startswith("files: job.trials/") for line in lines[first_name + 2 : -1])
     assert "4 trials, kept in job.db" in lines[-1]
     assert "| said by a trial" in out
     assert "raylet" not in out
@@ -839,7 +840,7 @@ def test_repeating_the_command_continues_the_study(start, folder, let_end):
     second = start("tune", "job.py", "--trials", 6, "--set", "sleep=0.5", "--quiet")
     code, out, err = second.end()
     assert (code, err) == (0, ""), (out, err)
-    assert out.startswith("best score")
+    assert out.startswith("recommended: trial")
     after = raybo.load(folder / "job.db")
     assert [repr(trial) for trial in after.trials[:4]] == [repr(trial) for trial in before.trials]
     assert [trial.state for trial in after.trials] == [State.FINISHED] * 6

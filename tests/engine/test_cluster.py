@@ -154,7 +154,7 @@ def test_detached_study_outlives_driver_and_actor(cluster, directory):
     assert attached.wait(HURRY) == 0, log.read_text()
     out = log.read_text()
     assert re.search(r"25/25 trials.*\n", out)
-    assert "best value" in out
+    assert "recommended: trial" in out
     study = raybo.load(path)
     assert study.count(State.FINISHED) == 25
     assert "the study was interrupted" in {e.data["reason"] for e in study.events if e.kind is Kind.RETRIED}

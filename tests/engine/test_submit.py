@@ -149,7 +149,7 @@ def test_submitted_study_survives_the_loss_of_a_node(cluster, directory):
     out = output(study)
 
     assert "12/12 trials" in out
-    assert "best value" in out
+    assert "recommended: trial" in out
     assert "starts again (attempt 2)" in out
     assert f"{here} has all of study-" in out
     assert raybo.load(here).events == raybo.load(there).events
