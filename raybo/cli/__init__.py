@@ -38,6 +38,7 @@ COMMANDS = {  # name: where the command is; a file is imported when one of its c
     "attach": "raybo.cli.cluster:attach",
     "stop": "raybo.cli.cluster:stop",
     "studies": "raybo.cli.studies:studies",
+    "priors": "raybo.cli.studies:priors",
     "completion": "raybo.cli.completion:completion",
     "job-run": "raybo.cli.cluster:job_run",
     "job-send": "raybo.cli.cluster:job_send",

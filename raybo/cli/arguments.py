@@ -127,6 +127,14 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
         help="With --from: the value that a parameter missing from the other study had there; repeatable.",
     ),
     click.option(
+        "--prior",
+        "priors",
+        multiple=True,
+        metavar="OLD.db|DIR|auto",
+        help="Begin where an earlier study of a like job expects the best; a directory or a quoted pattern for all "
+        "journals there that fit, auto for those beside this study's; repeatable. See `raybo priors`.",
+    ),
+    click.option(
         "--enqueue",
         type=PATH,
         metavar="FILE.json",

@@ -83,6 +83,7 @@ def submit(
     follow: bool,
     known_from: Path | None,
     enqueue: Path | None,
+    priors: tuple[str, ...],
     **search: Any,
 ) -> None:
     """Tune an objective on a Ray cluster, as a Ray job.
@@ -95,6 +96,7 @@ def submit(
         raybo submit job.py --address http://10.0.0.1:8265 --no-follow
     """
     from raybo.integrations.jobs import Cluster
+    from raybo.searcher.priors import journals_named
 
     pairs(search["settings"], "--set")
     pairs(search["options"], "--option")
@@ -124,6 +126,7 @@ def submit(
         study=here,
         known_from=known_from,
         enqueue=enqueue,
+        priors=[journals_named(prior, here) for prior in priors],
     )
     say(f"{job.name} submitted; its journal is {job.storage} on the head node", err=search["quiet"])
     if follow:

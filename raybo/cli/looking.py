@@ -32,6 +32,7 @@ MODES = (
     "watch",
     "again",
     "best",
+    "priors",
 )  # exclusive options of `raybo show`; without any it shows the table
 
 
@@ -52,6 +53,7 @@ MODES = (
 @click.option(
     "--replay", "again", is_flag=True, help="Check that every proposal can be recomputed from the journal alone."
 )
+@click.option("--priors", is_flag=True, help="Show what earlier studies know, and how much each counts now.")
 @JSON
 @click.pass_context
 def show(
@@ -64,6 +66,7 @@ def show(
     context: tuple[str, ...],
     watch: bool,
     again: bool,
+    priors: bool,
     as_json: bool,
 ) -> None:
     """Show a study: its trials and the best one.
@@ -81,12 +84,15 @@ def show(
     --json prints one object, as `raybo export --to json` does: study (what is tuned, and how), planned (the number of
     trials), ended (why, or empty), best and best_expected (numbers, or null), front (numbers, with several metrics),
     notes (at, trial and text, where any were taken) and trials. It holds every trial unless --last is given; with
-    --trial, that trial alone; with --context, the best one for it. The keys of a trial: number, state, value, config,
-    context, seconds, suggest_seconds, suggest_processor_seconds, attempt, reason, tags, details; values and violations
-    if there are several metrics or constraints; expected and expected_sd if a model has an expectation of it; reports
+    --trial, that trial alone; with --context, the best one for it; with --priors, a list of objects with the keys
+    study, weight, trials, taken, metric, knows and only_there. The keys of a trial: number, state, value, config,
+    context, seconds, suggest_seconds, suggest_processor_seconds, attempt, reason, tags, details; values and
+    violations if there are several metrics or constraints; expected and expected_sd if a model has an expectation
+    of it; reports
     and checkpoint if it has reported steps.
     """
     from raybo.integrations.study_json import study_as_json, trial_as_json
+    from raybo.reporting.priors_view import priors_in_use, priors_view
     from raybo.reporting.tables import best_view, study_view
     from raybo.reporting.trial_view import trial_view
     from raybo.reporting.watch import watch_study
@@ -107,6 +113,11 @@ def show(
             say_json(trial_as_json(study, study.trials[trial]))
         else:
             make_console().print(view)
+    elif priors:
+        if as_json:
+            say_json([each.facts for each in priors_in_use(study)])
+        else:
+            make_console().print(priors_view(study))
     elif context:
         values = {name: read_text(study.context, name, value) for name, value in texts.items()}
         if as_json:
@@ -125,7 +136,7 @@ def _refuse_what_excludes_another(ctx: click.Context) -> None:
     at_most_one(ctx, *MODES)
     for name in ("last", *MODES):
         at_most_one(ctx, name, "everything")
-    for name in ("trial", "context", "again", "best"):
+    for name in ("trial", "context", "again", "best", "priors"):
         at_most_one(ctx, name, "last")
     for name in ("watch", "again", "best"):
         at_most_one(ctx, name, "as_json")

@@ -1,4 +1,4 @@
-"""The command that lists studies: those of a directory, and those that run on a cluster."""
+"""Commands that list studies: those of a directory or a cluster, and those that can be priors of a job."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from raybo.cli.arguments import JSON, at_most_one
+from raybo.cli.arguments import JSON, at_most_one, default_storage
 from raybo.cli.console import make_console, say, say_json
 
 if TYPE_CHECKING:
     from raybo.reporting.studies import Progress
+    from raybo.searcher.earlier_study import Wanted
 
 
 @click.command()
@@ -76,3 +77,51 @@ def _on_cluster(address: str) -> list[Progress]:
             )
         )
     return rows
+
+
+@click.command()
+@click.argument(
+    "directory", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".", metavar="[DIR]"
+)
+@click.option(
+    "--for",
+    "target",
+    required=True,
+    metavar="FILE[:NAME]|FILE.db",
+    help="The job that is to be tuned: its file or module, as for `raybo tune`, or a study's journal.",
+)
+@JSON
+def priors(directory: Path, target: str, as_json: bool) -> None:
+    """List the studies in a directory that know something of a job.
+
+    `raybo tune --prior DIR` begins a study with those that fit; of the others the list says why they do not.
+
+    \b
+        raybo priors results/ --for job.py
+        raybo priors --for job.db --json
+
+    --json prints a list of objects with the keys name, knows (the parameters in common), trials, metric, newest (UTC,
+    the time of the last event), and problem (why it is no prior, or null); the others are null if there is one.
+    """
+    from raybo.reporting.studies import PRIOR_HEADINGS, prior_candidates
+    from raybo.reporting.table_layout import text_table
+
+    found = prior_candidates(directory, _wanted(target))
+    if as_json:
+        say_json([each.facts for each in found])
+    elif not found:
+        say(f"No studies in {directory}")
+    else:
+        make_console().print(text_table(PRIOR_HEADINGS, [each.cells for each in found]))
+
+
+def _wanted(target: str) -> Wanted:
+    """Return what the study of a job, or of a journal, wants of its priors."""
+    from raybo.job.loading import load_objective
+    from raybo.searcher.earlier_study import Wanted
+    from raybo.study.study import load
+
+    if target.endswith(".db"):
+        return Wanted.by(load(target).description, Path(target))
+    objective = load_objective(target)
+    return Wanted(objective.space, objective.goals, objective.context, default_storage(target))

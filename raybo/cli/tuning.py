@@ -62,6 +62,7 @@ def tune(
     known_from: Path | None,
     defaults: tuple[str, ...],
     enqueue: Path | None,
+    priors: tuple[str, ...],
     logs: tuple[str, ...],
     quiet: bool,
     **search: Any,
@@ -107,6 +108,7 @@ def tune(
                 known_from=known_from,
                 defaults=named_values(defaults, "--default"),
                 enqueue=() if enqueue is None else read_list(enqueue),
+                prior=priors,
                 watch=_each_of([*([] if quiet else [display]), *recorders]) or False,
                 **search,  # the others, as `raybo.tune` names them
                 **cast(Any, chosen),  # texts, which the method reads as its options' types

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from raybo.engine.status import Status
     from raybo.methods.keywords import MethodOptions
+    from raybo.searcher.priors import Given
     from raybo.study.study import Study
 
 P = ParamSpec("P")
@@ -43,7 +44,7 @@ class Arguments:
         run: how to run the study.
         storage: the journal; None if it is not kept.
         method, seed, options, scheduler, scheduler_options: what is studied, beside the objective, as the user said it.
-        known_from, defaults, enqueue: what the study begins with.
+        known_from, defaults, enqueue, prior: what the study begins with.
         watch: who is shown the progress.
     """
 
@@ -58,6 +59,7 @@ class Arguments:
     known_from: Study | Path | str | None
     defaults: Mapping[str, Any] | None
     enqueue: Sequence[Any]
+    prior: Given
     watch: Callable[[Status], object] | Literal[False] | None
 
 
@@ -88,6 +90,7 @@ def tune_arguments(
     known_from: Study | Path | str | None = None,
     defaults: Mapping[str, Any] | None = None,
     enqueue: Sequence[Any] = (),
+    prior: Given = (),
     detach: bool = False,
     in_process: bool = False,
     fresh_workers: bool = False,
@@ -133,6 +136,10 @@ def tune_arguments(
             if nested): `{"drop": 0.0}`.
         enqueue: configurations to run first, all of them, even if there are more than `trials`; a pair of a
             configuration and a value is added as a known result.
+        prior: earlier studies of the same job or of like ones, on other data say: studies, journals, directories or
+            patterns of journals, or "auto" for those that fit beside this study's journal. The first trials are where
+            they expect the best; their values are never mixed with this study's, so metric, scale and ranges may
+            differ. What they know is kept in the journal, and their own journals are not needed again.
         detach: leave the study running on its cluster, under the name of its journal without `.db`, and return at once
             with what there is so far; `raybo attach NAME` follows it, `raybo stop NAME` ends it.
         in_process: run the trials in this process, one after the other, without Ray, which takes seconds to start. The
@@ -228,6 +235,7 @@ def tune_arguments(
         known_from=known_from,
         defaults=defaults,
         enqueue=enqueue,
+        prior=prior,
         watch=watch,
     )
 

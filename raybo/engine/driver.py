@@ -39,8 +39,10 @@ from raybo.journal.beside import is_uri
 from raybo.record.code import last_code, other_code
 from raybo.record.description import Description
 from raybo.record.event_fields import Code
-from raybo.record.events import Event, artifacts_of
+from raybo.record.events import EarlierStudy, Event, artifacts_of
 from raybo.searcher import Searcher
+from raybo.searcher.earlier_study import Wanted
+from raybo.searcher.priors import new_priors
 from raybo.study import warm_start
 from raybo.study.study import Study
 
@@ -111,6 +113,11 @@ def _begin(given: Arguments, path: Path, code: Code | None) -> tuple[Searcher, D
         if given.known_from is not None:
             known = warm_start.known_from(given.known_from, goals, searcher.space, given.defaults) + known
         description = searcher.description.without_objects()
+        priors = []
+        if given.prior:
+            wanted = Wanted.by(searcher.description, given.storage)
+            earlier = [event for event in opened.events if isinstance(event, EarlierStudy)]
+            priors = new_priors(given.prior, wanted, earlier)
         changed = "" if last_code(opened.events) == code else other_code(opened.events, code)
         if changed and given.run.same_code:
             raise JournalError(
@@ -119,7 +126,7 @@ def _begin(given: Arguments, path: Path, code: Code | None) -> tuple[Searcher, D
         opened.begin(description)
         if changed:
             log.warning("%s: %s; the study continues, and marks them", path.name, changed)
-        return searcher, description, opened.events + warm_start.enter(opened, searcher, known)
+        return searcher, description, opened.events + warm_start.enter(opened, searcher, known, priors)
 
 
 def _is_there(place: str) -> bool:

@@ -192,7 +192,8 @@ class InProcess:
                         data = self.judge.result(life.trial, data)
                     elif occurrence is Occurrence.LEFT:
                         data = {"rule": JOB, **data}
-                    self._apply(current, occurrence, data)
+                    if self._apply(current, occurrence, data).submit:  # the disk was full
+                        self._interrupted.append(life.trial)
                 self.log.commit()
         finally:
             with self._guard:

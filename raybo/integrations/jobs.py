@@ -94,6 +94,7 @@ class Cluster:
         study: Path | None = None,
         known_from: Path | None = None,
         enqueue: Path | None = None,
+        priors: Sequence[tuple[Sequence[Path], bool]] = (),
     ) -> Job:
         """Begin a study on the cluster.
 
@@ -105,12 +106,13 @@ class Cluster:
             storage: the journal on the head, absolute or from ~; None for `storage_on_head`.
             study: a journal here that the job is to continue, if it exists.
             known_from, enqueue: files here for `--from` and `--enqueue`.
+            priors: for each `--prior` the journals here that it names, as `journals_named` returns them.
         Raises:
             ObjectiveError: the file is not there, or not below the directory.
             RayError: the directory is too large to be sent.
             MethodError: `storage` is neither absolute nor from ~.
             JournalInUse: a process here is writing `study`.
-            JournalError: `study` or `known_from` cannot be read.
+            JournalError: `study`, `known_from` or a prior cannot be read.
         """
         file, colon, name = target.partition(":")
         inside = _below(directory, file)
@@ -122,7 +124,7 @@ class Cluster:
         command = ["job-run", storage, f"{inside}{colon}{name}", *arguments]
         with tempfile.TemporaryDirectory() as scratch:
             here = study if study is not None and journal.exists(study) else None
-            luggage = load_up(Path(scratch), here, known_from, enqueue)
+            luggage = load_up(Path(scratch), here, known_from, enqueue, priors)
             environment = {
                 **_with_raybo(*([] if luggage is None else [luggage])),
                 "working_dir": str(zipped(directory, exclude, Path(scratch, "working_dir.zip"))),

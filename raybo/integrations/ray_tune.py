@@ -37,6 +37,8 @@ from raybo.record.origin import Origin
 from raybo.record.states import State
 from raybo.searcher import Searcher as Asker
 from raybo.searcher import seed_for
+from raybo.searcher.earlier_study import Wanted
+from raybo.searcher.priors import new_priors
 from raybo.space import Config, Space
 from raybo.space.tune import holds_domain
 
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
     from raybo.methods import AnyMethod
     from raybo.methods.keywords import MethodOptions
+    from raybo.searcher.priors import Given
 
 try:
     from ray.tune.result import DEFAULT_METRIC
@@ -81,9 +84,12 @@ class RayboSearch(Searcher):
         constraints: bounds on reported numbers, by name: `{"memory": "<= 2e9"}`. As Tune's schedulers stay in charge,
             a bound that must hold at every step ends no trial, but a trial with a report that breaks it is not
             feasible.
+        prior: earlier studies of the same job or of like ones: studies, journals, or directories of journals, as for
+            `raybo.tune`. The first trials are where they expect the best.
         options: the method's options.
     Raises:
-        SpaceError: the space or a point cannot be expressed; names the path.
+        SpaceError: the space or a point cannot be expressed (names the path), or a prior has no parameter in common.
+        JournalError: a prior cannot be read, or says nothing of this search.
         MethodError: the method, an option, the mode, the number of rewards, or a reward is wrong.
 
     `save` writes JSON: the events of the study and the ids of Tune's trials. `restore` replays them.
@@ -113,6 +119,7 @@ class RayboSearch(Searcher):
         steps: int | None = None,
         metrics: Mapping[str, str] | None = None,
         constraints: Mapping[str, str] | None = None,
+        prior: Given = (),
         **options: Unpack[MethodOptions],
     ) -> None:
         if {"scheduler", "scheduler_options"} & set(options):
@@ -163,6 +170,7 @@ class RayboSearch(Searcher):
         ]
         self._space_is_read_back = False  # from a state file, where objects are known by their text only
         self._where = where
+        self._prior = prior
         self._asker: Asker | None = None
         self._limit = Limit()
         self._noted: set[str] = set()
@@ -389,6 +397,10 @@ class RayboSearch(Searcher):
         for event in self._state.events:
             asker.apply(event)
         self._asker, self._state.seed = asker, asker.seed
+        if self._prior:
+            for earlier in new_priors(self._prior, Wanted.by(asker.description), asker.history.priors):
+                self._apply(earlier)
+            self._prior = ()  # what they know is among the events
         bases = list(asker.space.sample(np.random.default_rng(0), FILLS))
         for i, point in enumerate(self._state.points):
             try:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from raybo.methods import AnyMethod
     from raybo.methods.keywords import MethodOptions
     from raybo.schedulers import AnyScheduler
+    from raybo.searcher.priors import Given
 
 
 class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no types
@@ -76,6 +77,8 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         by: how much the parameter grows with each step; for `partial_fit`, how many passes a step makes over the data.
         scheduler: name of the rule that ends candidates early, see `raybo schedulers`; None for no rule.
         scheduler_options: its options.
+        prior: earlier studies of the same search or of like ones, on other data say: studies, journals, or directories
+            of journals, as for `raybo.tune`. The first candidates are where they expect the best.
         random_state: seed of the search; the same one gives the same candidates.
         scoring: as in GridSearchCV; larger is better. Of several metrics, the search maximises the one that `refit`
             names, or the first if `refit` is False or a callable.
@@ -115,6 +118,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         by: int = 1,
         scheduler: AnyScheduler | None = None,
         scheduler_options: Mapping[str, Any] | None = None,
+        prior: Given = (),
         random_state: Any = None,
         scoring: Any = None,
         n_jobs: int | None = None,
@@ -146,6 +150,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         self.by = by
         self.scheduler = scheduler
         self.scheduler_options = scheduler_options
+        self.prior = prior
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> RayboSearchCV:
@@ -196,6 +201,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
             steps=self.steps,
             scheduler=self.scheduler,
             scheduler_options=self.scheduler_options,
+            prior=self.prior,
             **cast(Any, options),
         )
 

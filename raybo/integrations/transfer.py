@@ -15,7 +15,7 @@ import contextlib
 import importlib.util
 import json
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from raybo.common.errors import JournalError
 from raybo.journal import Journal
 from raybo.journal.checks import Checker, description_of
 
+MANY = "-many"  # ends the name of a directory of journals of which those that fit are priors
 LUGGAGE = "raybo_luggage"  # the directory that travels with a job; on the cluster, it is on the path of Python modules
 MARK = "raybo journal: "  # begins the lines of a log that hold one
 LINE = 60_000  # characters of such a line
@@ -97,7 +98,13 @@ def _decompressed(packed: bytes, path: Path) -> bytes:
 # ---- to the cluster
 
 
-def load_up(directory: Path, study: Path | None, known_from: Path | None, enqueue: Path | None) -> Path | None:
+def load_up(
+    directory: Path,
+    study: Path | None,
+    known_from: Path | None,
+    enqueue: Path | None,
+    priors: Sequence[tuple[Sequence[Path], bool]] = (),
+) -> Path | None:
     """Put what a job is to have from here into `directory`/LUGGAGE; None if there is nothing.
 
     Args:
@@ -105,8 +112,9 @@ def load_up(directory: Path, study: Path | None, known_from: Path | None, enqueu
         study: the journal that the job is to continue.
         known_from: another study's journal, for `--from`.
         enqueue: a list of configurations, for `--enqueue`.
+        priors: earlier studies' journals, for `--prior`, as `journals_named` returns them.
     """
-    if study is None and known_from is None and enqueue is None:
+    if study is None and known_from is None and enqueue is None and not priors:
         return None
     luggage = directory / LUGGAGE
     luggage.mkdir()
@@ -115,6 +123,12 @@ def load_up(directory: Path, study: Path | None, known_from: Path | None, enqueu
     if known_from is not None:  # under its name, which its results will bear in the journal
         (luggage / "from").mkdir()
         (luggage / "from" / known_from.name).write_text(pack(known_from), encoding="utf-8")
+    for number, (paths, are_many) in enumerate(priors):  # those of two directories may have one name
+        place = luggage / "priors" / f"{number:04}{MANY * are_many}"
+        place.mkdir(parents=True)
+        for path in paths:
+            with contextlib.suppress(*[JournalError] * are_many):  # of many, those that can be read
+                (place / path.name).write_text(pack(path), encoding="utf-8")
     if enqueue is not None:
         (luggage / "enqueue").write_bytes(enqueue.read_bytes())
     return luggage
@@ -140,6 +154,13 @@ def unload(storage: Path, scratch: Path) -> tuple[Arrival | None, list[str]]:
         for other in luggage.glob("from/*"):
             unpack(other.read_text(encoding="utf-8"), scratch / other.name)
             arguments += ["--from", str(scratch / other.name)]
+        for place in sorted(luggage.glob("priors/*")):
+            there = scratch / "priors" / place.name
+            there.mkdir(parents=True)
+            for earlier in sorted(place.iterdir()):
+                unpack(earlier.read_text(encoding="utf-8"), there / earlier.name)
+            given = [there] if place.name.endswith(MANY) else sorted(there.glob("*.db"))
+            arguments += [text for each in given if any(there.iterdir()) for text in ("--prior", str(each))]
         if (luggage / "enqueue").exists():
             arguments += ["--enqueue", str(luggage / "enqueue")]
     return arrival, arguments

@@ -11,7 +11,7 @@ from typing import Any
 
 from raybo.common.errors import JournalError
 from raybo.integrations.tune_results import UNKNOWN
-from raybo.record.description import Description
+from raybo.record.description import Description, current_options
 from raybo.record.events import KINDS, AttemptEvent, Event, Kind, Told
 from raybo.record.goals import Goals, Mode
 from raybo.record.history import GENERATION, ONE
@@ -148,6 +148,6 @@ class SearchState:
             for known in fields(cls):
                 value, read = state[known.name], known.metadata.get("read")
                 found[known.name] = value if value is None or read is None else read(value)
-            return cls(**found)
+            return cls(**{**found, "options": current_options(found["method"], found["options"])})
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise JournalError(f"{path}: it is not a saved RayboSearch ({error!r})") from None

@@ -17,7 +17,7 @@ from raybo.common.messages import in_words
 from raybo.journal.clean import clean_json
 from raybo.record.description import Description
 from raybo.record.event_fields import is_count, is_finite, is_time, is_whole
-from raybo.record.events import KINDS, Asked, Event, Kind, Reported, Told, TrialEvent
+from raybo.record.events import KINDS, Asked, EarlierStudy, Event, Kind, Reported, Told, TrialEvent
 from raybo.record.goals import Goals
 from raybo.record.history import GENERATION, ONE
 from raybo.record.origin import Origin
@@ -118,7 +118,10 @@ class Checker:
         kind.require(data)
         if not issubclass(kind, TrialEvent):
             _require(trial is None, "it must not name a trial")
-            return kind.of(None, data, number, at)
+            event = kind.of(None, data, number, at)
+            if isinstance(event, EarlierStudy):
+                self._take_earlier(event)
+            return event
         if issubclass(kind, Asked):
             if not is_whole(trial) or trial != len(self.states):
                 raise Nonsense(f"trial {trial!r} is not the next")
@@ -142,6 +145,13 @@ class Checker:
         _require(fits(event.values, self.space), "its values do not fit the space")
         _require(event.seen < event.number, "it refers to later events")
         _require("origin" not in event.tags or event.tags["origin"] in list(Origin), "its origin is unknown")
+
+    def _take_earlier(self, event: EarlierStudy) -> None:
+        axes, n = event.axes, len(event.points)
+        _require(0 < len(axes) and max(axes) < self.space.d, "its axes are not of the space")
+        _require(n > 0 and len(event.scores) == n and len(event.points[0]) == len(axes), "its points are not whole")
+        _require(len(event.theta) == len(axes) + 2, "its theta is not of its axes")  # their scales, its own, the noise
+        _require(event.spread > 0, "its spread is not positive")
 
     def _take(self, event: TrialEvent) -> None:
         trial, before = event.trial, self.states[event.trial]

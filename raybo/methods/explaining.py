@@ -1,10 +1,10 @@
-"""Explains in a few words why a trial was proposed: by a method, by the guesses, or by a user."""
+"""Explains in a few words why a trial was proposed: by a method, by guesses or priors, or by a user."""
 
 from __future__ import annotations
 
 import contextlib
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,8 @@ from raybo.record.trial import Trial
 
 
 def is_proposed(tags: Tags) -> bool:
-    """Return True if a trial with these tags was proposed by a method or by the guesses, and not named by a user."""
-    return tags.get("origin") in (None, Origin.GUESSED)
+    """Return True if a trial with these tags was proposed by a method, guesses or priors, and not named by a user."""
+    return tags.get("origin") in (None, Origin.GUESSED, Origin.PRIOR)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +61,9 @@ def explain(method: methods.Method, trial: Trial) -> str:
             "the search favours its neighbourhood" if method.uses_guesses else "the method makes no further use of it"
         )
         return f"where the best was guessed to lie; {further}"
+    if trial.origin is Origin.PRIOR:
+        with reading_tags(f"trial {trial.number}: its tags"):
+            return _like_earlier_studies(trial.tags)
     if "fallback" in trial.tags:
         return f"a random point, because the model failed: {trial.tags['fallback']}"
     with reading_tags(f"trial {trial.number}: its tags"):
@@ -82,3 +85,14 @@ def reading_tags(whose: str) -> Iterator[None]:
             f"{whose} are not what the method writes ({in_words(error)}, {Path(frame.filename).name}:{frame.lineno}); "
             "was the journal changed by hand, or by another version?"
         ) from error
+
+
+def _like_earlier_studies(tags: Tags) -> str:
+    """Return why a first point of earlier studies was proposed."""
+    weights = [f"{weight:.2g}" for weight in tags["priors"]]
+    who = "an earlier study" if len(weights) == 1 else f"{len(weights)} earlier studies ({_few(weights)})"
+    return f"like {who}: expected among the best {max(1.0, 100.0 * tags['best_share']):.0f} %"
+
+
+def _few(weights: Sequence[str]) -> str:
+    return ", ".join(weights) if len(weights) <= 6 else ", ".join([*weights[:5], "..."])

@@ -26,6 +26,7 @@ class MethodOptions(TypedDict, total=False):
     diagnostics: int
     directions: int | None
     early_stop: float | None
+    gamma_prior: Sequence[float]
     grid: Literal["growing", "fixed"] | float
     half_life: float | None
     hyperparameters: str
@@ -57,7 +58,6 @@ class MethodOptions(TypedDict, total=False):
     points_per_round: int
     power: float
     preset: Literal["standard", "paper", "contexts"]
-    prior: Sequence[float]
     prior_mean: float
     probability: float
     quorum: float

@@ -23,6 +23,7 @@ DEFAULTS_SINCE_0_2: Mapping[str, Any] = {  # left out of the JSON if they say no
     "scheduler": None,
     "scheduler_options": {},
 }
+RENAMED: Mapping[str, str] = {"prior": "gamma_prior"}  # options of raybo's own methods, as journals of 0.2 call them
 COMPARED = (  # in this order
     *("objective", "settings", "metric", "mode", "method", "options", "seed"),
     *("metrics", "constraints", "steps", "value", "scheduler", "scheduler_options", "generation"),
@@ -115,6 +116,7 @@ class Description:
         if (parsed.names[0], parsed.modes[0]) != (goals["metric"], goals["mode"]):
             raise ValueError("its first metric differs")
         context = rest.pop("context", None)
+        rest["options"] = current_options(rest["method"], rest.get("options", {}))
         space = Space.from_json(rest.pop("space"))
         return cls(**rest, goals=parsed, space=space, context=None if context is None else Space.from_json(context))
 
@@ -144,6 +146,13 @@ class Description:
             elif order := _order_differs(before, now):
                 found.append(f"the order of the {parts} is {order}")
         return found
+
+
+def current_options(method: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a method's options under their present names; those of a user's own method are as they are."""
+    if ":" in method or not isinstance(options, Mapping):
+        return options
+    return {RENAMED.get(name, name): value for name, value in options.items()}
 
 
 def _shown(value: Any) -> str:

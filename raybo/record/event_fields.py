@@ -64,6 +64,18 @@ def _is_number_from_0(value: Any) -> bool:
     return is_finite(value) and value >= 0
 
 
+def _are_numbers(value: Any) -> bool:
+    return isinstance(value, list) and all(map(is_finite, value))
+
+
+def _are_rows(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_are_numbers, value)) and len(set(map(len, value))) <= 1
+
+
+def _are_places(value: Any) -> bool:
+    return isinstance(value, list) and all(map(is_count, value)) and len(set(value)) == len(value)
+
+
 def _is_metric(value: Any) -> bool:
     if isinstance(value, (list, dict)):
         return all(map(_is_metric, value.values() if isinstance(value, dict) else value))
@@ -86,6 +98,9 @@ SECONDS: Holds = {"check": _is_number_from_0}
 SECONDS_IF_KNOWN: Holds = {"check": lambda value: value is None or _is_number_from_0(value)}
 TIME: Holds = {"check": is_time}
 POINT: Holds = {"check": is_point}
+NUMBERS: Holds = {"check": _are_numbers}
+ROWS: Holds = {"check": _are_rows}  # of equally many numbers
+PLACES: Holds = {"check": _are_places}  # each once
 TAGS: Holds = {"check": lambda value: isinstance(value, dict)}
 METRICS: Holds = {"check": lambda value: isinstance(value, dict) and _is_metric(value)}
 SAVED: Holds = {"check": lambda value: _is_text(value) and CHECKPOINT.fullmatch(value) is not None}

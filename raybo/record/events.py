@@ -16,6 +16,7 @@
                                  last time
     stopped    Stopped           the user ended the trial                               stopped
     ended      Ended             the study ended before its trials had all been run
+    prior      EarlierStudy      what an earlier study of a like job knows
 
 A class has a field for each key of its JSON, under the same name, with the check that a journal's value must pass; None
 stands for a key that is absent. What an event must be in its place among others (a trial that exists, steps that
@@ -39,8 +40,11 @@ from raybo.record.event_fields import (
     METRICS,
     NUMBER,
     NUMBERED,
+    NUMBERS,
     PLACE,
+    PLACES,
     POINT,
+    ROWS,
     SAVED,
     SECONDS,
     SECONDS_IF_KNOWN,
@@ -75,6 +79,7 @@ class Kind(str, Enum):
     PRUNED = "pruned"
     PAUSED = "paused"
     RESUMED = "resumed"
+    PRIOR = "prior"
 
     def __str__(self) -> str:
         return self.value
@@ -90,7 +95,7 @@ class Event:
     """One entry of a study's journal.
 
     Attributes:
-        trial: the trial it is about; None for `Planned` and `Ended`.
+        trial: the trial it is about; None for `Planned`, `Ended` and `EarlierStudy`.
         number: its place among the events, from 1; 0 until it has one.
         at: when it was written, UTC in ISO 8601; empty if it was not.
         unknown: keys that this version of raybo does not know, as a journal holds them.
@@ -164,6 +169,39 @@ class Ended(Event):
     kind = Kind.ENDED
     needed = ("reason",)
     reason: str = field(metadata=TEXT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EarlierStudy(Event):
+    """What an earlier study of the same job or a like one knows of this one: enough to do without its journal.
+
+    A value counts by its normal score among those of its own study alone, so that metric, scale and direction may
+    differ.
+    """
+
+    kind = Kind.PRIOR
+    needed = ("study", "identity", "content", "axes", "points", "scores", "theta", "centre", "spread", "counts")
+    study: str = field(metadata=TEXT)  # its name: of its journal, or of what it tuned
+    identity: str = field(metadata=TEXT)  # what it keeps as it grows: a hash of its description and its first trial
+    content: str = field(metadata=TEXT)  # a hash of all that it held
+    axes: list[int] = field(metadata=PLACES)  # of this study's cube, those that it knows
+    points: list[list[float]] = field(metadata=ROWS)  # (n, len(axes)), outside of [0, 1] where its ranges were wider
+    scores: list[float] = field(metadata=NUMBERS)  # (n,), normal scores, maximised
+    theta: list[float] = field(metadata=NUMBERS)  # hyperparameters of a Gaussian process of them
+    centre: float = field(metadata=NUMBER)  # mean of what that process expects over the cube
+    spread: float = field(metadata=NUMBER)  # standard deviation of the same
+    counts: dict[str, Any] = field(metadata=METRICS)  # of its trials
+
+    @property
+    def X(self) -> Array:  # (n, len(axes))
+        """The points as an array."""
+        return np.array(self.points, dtype=np.float64)
+
+    def in_words(self, names: Sequence[str]) -> str:
+        """Return what it knows of a study whose space has these axes, on one line."""
+        taken, trials = self.counts.get("taken"), self.counts.get("trials")
+        known = "all parameters" if len(self.axes) == len(names) else ", ".join(names[axis] for axis in self.axes)
+        return f"{self.study} ({taken} of {trials} trials; knows {known})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -368,7 +406,7 @@ KINDS: Mapping[Kind, type[Event]] = {
     each.kind: each
     for each in (
         *(Planned, Asked, Begun, ContextObserved, Retried, Reported, Paused, Resumed),
-        *(Told, Failed, Stopped, Pruned, Ended),
+        *(Told, Failed, Stopped, Pruned, Ended, EarlierStudy),
     )
 }
 

@@ -22,6 +22,7 @@ from raybo.record.events import (
     AttemptEvent,
     Begun,
     ContextObserved,
+    EarlierStudy,
     Event,
     Planned,
     Reported,
@@ -70,6 +71,7 @@ class History:
         reports_in_order: what all trials have reported of the metric that schedulers look at, as trial, step and value,
             maximised, in the journal's order.
         predicted_open: how many trials are open, although a predicted value makes them look finished.
+        priors: what earlier studies know, in the order in which they were given.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class History:
         self.planned: int | None = None
         self.last_event = 0
         self.predicted_open = 0
+        self.priors: tuple[EarlierStudy, ...] = ()
         self.records: RecordTable[Record] = RecordTable(cube.d)
 
     def copy(self) -> History:
@@ -99,6 +102,7 @@ class History:
         other.planned, other.last_event, other.records = self.planned, self.last_event, self.records.copy()
         other.next_context, other.reports_in_order = self.next_context, self.reports_in_order
         other.generation, other.predicted_open = self.generation, self.predicted_open
+        other.priors = self.priors
         return other
 
     def with_next_context(self, c: Array | None) -> History:
@@ -115,6 +119,8 @@ class History:
         """
         if isinstance(event, Planned):
             self.planned = event.trials
+        elif isinstance(event, EarlierStudy):
+            self.priors = (*self.priors, event)
         elif isinstance(event, Asked):
             if event.trial != len(self.records):
                 raise TrialError(f"trial {event.trial}: trials are numbered in order, the next one is {len(self)}")

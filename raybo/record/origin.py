@@ -14,6 +14,7 @@ class Origin(str, Enum):
     ENQUEUED = "enqueued"  # a configuration that the user named, to be run
     CONFIRMED = "confirmed"  # one of the search's configurations once more; the tag `confirms` names its trial
     GUESSED = "guessed"  # where the space says that the best may lie, run before anything is proposed
+    PRIOR = "prior"  # where earlier studies expect the best, among the first to be run
 
 
 def origin_of(tags: Mapping[str, Any]) -> Origin | None:

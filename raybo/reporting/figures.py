@@ -8,6 +8,7 @@ from raybo.reporting.goal_figures import front, hypervolumes, margins, success
 from raybo.reporting.importance import importance
 from raybo.reporting.model_figures import contours, slices
 from raybo.reporting.parameter_figures import importance_bars, parallel
+from raybo.reporting.prior_figures import prior_profiles, prior_weights
 from raybo.reporting.report_figure import ReportFigure
 from raybo.reporting.run_figures import best_so_far, suggestions, timeline
 from raybo.reporting.story_figures import stories
@@ -26,6 +27,8 @@ def report_figures(study: Study) -> list[ReportFigure]:
         best_so_far(study),
         curves(study),
         margins(study),
+        prior_profiles(study),
+        prior_weights(study),
     ]
     made += stories(study)
     emulator = Emulator.of(study)

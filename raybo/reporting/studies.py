@@ -1,4 +1,4 @@
-"""The studies with journals in a directory: which are running, where, and how far each has got."""
+"""The studies with journals in a directory: which are running, how far each has got, and which can be priors."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 from raybo import journal
 from raybo.common.errors import RayboError, TrialError
 from raybo.record.states import COUNTED, FAILURES
+from raybo.searcher.earlier_study import Wanted
+from raybo.searcher.priors import fitting, journals_in
 from raybo.study.study import Study, load
 
 
@@ -103,3 +105,54 @@ def _best(study: Study) -> str:
 def on_the_front(count: int) -> str:
     """Return the summary of a study with several metrics, in place of the best value."""
     return f"{count} on the front"
+
+
+@dataclass(frozen=True)
+class PriorCandidate:
+    """A journal that may be a prior.
+
+    Attributes:
+        name: its file.
+        knows: names of the parameters in common.
+        trials: how many it has; None if it is no prior.
+        metric: what it wants.
+        newest: when its last event was written, UTC in ISO 8601.
+        problem: why it is no prior; empty if it is one.
+    """
+
+    name: str
+    knows: list[str] | None = None
+    trials: int | None = None
+    metric: str = ""
+    newest: str = ""
+    problem: str = ""
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """As a row of a table: name, parameters, trials, metric, date."""
+        if self.problem:
+            return self.name, self.problem, "", "", ""
+        return self.name, ", ".join(self.knows or ()), str(self.trials), self.metric, self.newest[:10]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """As JSON; None for what is empty."""
+        return {name: value or None for name, value in vars(self).items()}
+
+
+PRIOR_HEADINGS: Sequence[str] = ("study", "parameters in common", "trials", "metric", "newest")
+
+
+def prior_candidates(directory: Path, wanted: Wanted) -> list[PriorCandidate]:
+    """Return the journals of a directory, those that fit first: by parameters in common, then by trials."""
+    own = None if wanted.path is None else wanted.path.resolve()
+    found = []
+    for path, prior, problem in fitting([p for p in journals_in(directory) if p.resolve() != own], wanted):
+        if prior is None:
+            found.append(PriorCandidate(path.name, problem=problem))
+            continue
+        newest = journal.read(path)[1][-1].at
+        names = [wanted.space.names[axis] for axis in prior.axes]
+        metric = f"{prior.counts['mode']} {prior.counts['metric']}"
+        found.append(PriorCandidate(path.name, names, prior.counts["trials"], metric, newest))
+    return sorted(found, key=lambda each: (bool(each.problem), -len(each.knows or ()), -(each.trials or 0), each.name))

@@ -3,6 +3,8 @@
 searcher   `Searcher`
 described  what a searcher's arguments describe; a journal fills in what they leave out
 kept       the journal of a searcher, open for writing
+priors     the earlier studies that a user gives
+earlier_study  what one of them knows of this one
 """
 
 from __future__ import annotations

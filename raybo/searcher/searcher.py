@@ -27,6 +27,7 @@ from raybo.record.events import (
     Asked,
     Begun,
     ContextObserved,
+    EarlierStudy,
     Event,
     Failed,
     Planned,
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 
     from raybo.methods.keywords import MethodOptions
     from raybo.searcher.kept import Kept
+    from raybo.searcher.priors import Given
 
 E = TypeVar("E", bound=Event)
 
@@ -100,14 +102,18 @@ class Searcher:
             with raybo 0.1.
         storage: the journal, an SQLite file that is made if it is not there; None keeps the trials in memory only. See
             below.
+        prior: earlier studies of the same job or of like ones: studies, journals, directories of journals, or "auto"
+            for those that fit beside `storage`. The first trials are where they expect the best. Their values are
+            compared within each of them alone.
         options: the method's options.
     Raises:
-        SpaceError: the space or the context is not valid, or there is none.
+        SpaceError: the space or the context is not valid, there is no space, or a prior has no parameter in common.
         MethodError: the method, the scheduler, an option, the mode, the seed, a metric, a constraint, or the number of
             trials or steps is wrong; the method needs a context, or does not support several metrics or constraints; or
             the scheduler needs steps.
         JournalInUse: another process, or another searcher, is writing the journal.
-        JournalError: the journal cannot be written, or is about another study.
+        JournalError: the journal cannot be written, or is about another study; a prior cannot be read, or says nothing
+            of this study.
     Example:
         >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, mode="min", seed=0)
         >>> for _ in range(12):
@@ -148,6 +154,7 @@ class Searcher:
         scheduler: schedulers.AnyScheduler | None = None,
         scheduler_options: Mapping[str, Any] | None = None,
         storage: Path | str | None = None,
+        prior: Given = (),
         **options: Unpack[MethodOptions],
     ) -> None:
         kept = None if storage is None else _kept(storage)
@@ -164,10 +171,14 @@ class Searcher:
                 kept,
             )
             self._begin(description, made, rule)
+            priors = _priors(prior, description, kept) if prior else []
             if kept is not None:
                 kept.begin(description)
                 self._replay(kept.events)
             self._kept = kept  # from here on, events are written
+            for earlier in priors:
+                self.apply(earlier)
+            self._commit()
             if trials is not None and trials != self.ledger.planned:
                 self.plan(trials)
         except BaseException:  # whatever ends the opening must give the lock back; it is passed on
@@ -522,9 +533,8 @@ class Searcher:
         reading = reading_tags(f"trial {number}: the tags before it") if is_tagged else contextlib.nullcontext()
         with limit_threads(1), reading:
             try:
-                proposal = _guessed(history) or self.method.propose(
-                    methods.seen(self.method, history), self._stream(number, Stream.PROPOSAL)
-                )
+                rng, seen = self._stream(number, Stream.PROPOSAL), methods.seen(self.method, history)
+                proposal = _guessed(history) or _expected_best(seen, rng) or self.method.propose(seen, rng)
             except NumericalError as error:  # the study goes on, and the tags say why this point
                 rng = self._stream(number, Stream.FALLBACK)
                 proposal = Proposal(history.cube.uniform(rng, 1)[0], tags={"fallback": str(error)})
@@ -649,6 +659,24 @@ def _kept(storage: Path | str) -> Kept:
     from raybo.searcher.kept import Kept  # SQLite takes its time, and most searchers need none
 
     return Kept(storage)
+
+
+def _priors(given: Given, description: Description, kept: Kept | None) -> list[EarlierStudy]:
+    """Return what the earlier studies know that the journal does not hold yet."""
+    from raybo.searcher.earlier_study import Wanted  # likewise
+    from raybo.searcher.priors import new_priors
+
+    known = [event for event in ([] if kept is None else kept.events) if isinstance(event, EarlierStudy)]
+    return new_priors(given, Wanted.by(description, None if kept is None else kept.path), known)
+
+
+def _expected_best(history: History, rng: np.random.Generator) -> Proposal | None:
+    """The next of the first points where earlier studies expect the best; None if there is none."""
+    if not history.priors:
+        return None
+    from raybo.methods.parts.earlier_studies import first_point
+
+    return first_point(history, rng)
 
 
 def _guessed(history: History) -> Proposal | None:

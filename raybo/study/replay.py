@@ -14,6 +14,7 @@ import numpy as np
 
 from raybo.record.events import Asked, Paused, Pruned, Reported, Resumed, Told
 from raybo.record.ledger import Ledger
+from raybo.record.origin import Origin
 from raybo.searcher import Searcher
 from raybo.study.study import Study, require_study
 
@@ -49,7 +50,7 @@ def replay(study: Study) -> Iterator[Replayed]:
     searcher = Searcher.of(study.description)
     ahead = iter(study.events)
     for asked in study.events:
-        if not isinstance(asked, Asked) or asked.origin is not None:
+        if not isinstance(asked, Asked) or asked.origin not in (None, Origin.PRIOR):
             continue
         while searcher.ledger.last_event < asked.seen:
             searcher.apply(next(ahead))

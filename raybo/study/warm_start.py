@@ -1,9 +1,10 @@
-"""Warm starts: results of other studies, and configurations to be run first.
+"""Warm starts: results of other studies, configurations to be run first, and what earlier studies know.
 
-Both enter the journal as trials. A result is a finished trial with the tag `origin: added`; a configuration without a
-value is a pending one with `origin: enqueued`, which the engine runs before it asks the method for more. What is named
-twice enters twice, as values may be noisy. Entering the same things again adds nothing, so a command that enters them
-can be repeated to continue its study.
+The first two enter the journal as trials. A result is a finished trial with the tag `origin: added`; a configuration
+without a value is a pending one with `origin: enqueued`, which the engine runs before it asks the method for more. What
+is named twice enters twice, as values may be noisy. What an earlier study knows is an event, see
+`raybo.searcher.priors`. Entering the same things again adds nothing, so a command that enters them can be repeated to
+continue its study.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from raybo.common.errors import JournalError, SpaceError, TrialError
 from raybo.common.messages import nearest, shown
 from raybo.journal import Journal, fits, in_use, requests, require_exists
 from raybo.record.contexts import told_context
-from raybo.record.events import Asked, Event, Told
+from raybo.record.events import Asked, EarlierStudy, Event, Told
 from raybo.record.goals import Goals
 from raybo.record.history import ONE
 from raybo.record.origin import Origin
@@ -207,24 +208,27 @@ def _with_remedy(error: SpaceError) -> str:
     return f"{told}; --default {missing[1]}=... (defaults=) gives its value there" if missing else told
 
 
-def enter(journal: Journal, searcher: Searcher, known: Sequence[Known]) -> list[Event]:
+def enter(
+    journal: Journal, searcher: Searcher, known: Sequence[Known], priors: Sequence[EarlierStudy] = ()
+) -> list[Event]:
     """Write what is known into a journal; returns the events that this added, none where all of it was there.
 
     Args:
         journal: open, and begun.
         searcher: the study's, which has seen nothing of it yet; it takes in the journal's events.
         known: what is known.
+        priors: what earlier studies know, as `new_priors` returns it.
     Raises:
         JournalError: the journal cannot be written.
         TrialError: a context is not one that the study declares.
     """
-    if not known:
+    if not known and not priors:
         return []
     for event in journal.events:
         searcher.apply(event)
     space, context = searcher.space, searcher.context
     there = Counter(_identity_of(space, trial) for trial in _held(searcher.trials))
-    events: list[Event] = []
+    events: list[Event] = [searcher.apply(prior) for prior in priors]
     for entry in known:
         origin = Origin.ENQUEUED if entry.value is None else Origin.ADDED
         asked = searcher.known(entry.config, origin, entry.source)

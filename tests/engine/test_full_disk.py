@@ -66,7 +66,7 @@ def test_only_a_lack_of_room_is_the_disks_fault(tmp_path, raises, occurrence):
     assert run(lambda config: raises(), tmp_path)[0] is occurrence
 
 
-def test_trial_runs_again_when_there_is_room(ray_session, tmp_path):
+def check_that_it_runs_again(tmp_path, **how):
     path, room = tmp_path / "study.db", tmp_path / "room"
 
     @raybo.objective(space=SPACE, steps=1)
@@ -76,9 +76,17 @@ def test_trial_runs_again_when_there_is_room(ray_session, tmp_path):
                 raise OSError(errno.ENOSPC, "No space left on device")
         yield config["x"]
 
-    study = raybo.tune(job, trials=2, method="random", storage=path, workers=1, retries=1)
+    study = raybo.tune(job, trials=2, method="random", storage=path, retries=1, **how)
     assert [(trial.state, trial.attempt) for trial in study.trials] == [(State.FINISHED, 2), (State.LOST, 2)]
     assert study.trials[1].reason.endswith("make room on the disk; --retry-failed runs again what is lost by then")
     room.touch()
-    study = raybo.tune(job, trials=2, method="random", storage=path, workers=1, retry_failed=True)
+    study = raybo.tune(job, trials=2, method="random", storage=path, retry_failed=True, **how)
     assert [(trial.state, trial.attempt) for trial in study.trials] == [(State.FINISHED, 2), (State.FINISHED, 3)]
+
+
+def test_trial_runs_again_when_there_is_room(ray_session, tmp_path):
+    check_that_it_runs_again(tmp_path, workers=1)
+
+
+def test_trial_in_this_process_runs_again_when_there_is_room(tmp_path):
+    check_that_it_runs_again(tmp_path, in_process=True)

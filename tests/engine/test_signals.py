@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -22,6 +23,51 @@ SPACE = {"x": raybo.Float(0, 1)}
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "study.db"
+
+
+HOLDS = """
+import os, signal, subprocess, sys, threading, time
+from types import SimpleNamespace
+from raybo.engine.ray import signals
+
+signals.HELD_SECONDS = int(sys.argv[3])
+if len(sys.argv) > 4:
+    threading.Thread(target=time.sleep, args=(5,), daemon=True).start()  # takes the signal
+services = SimpleNamespace(ConsolePopen=subprocess.Popen)
+with signals.signals_held(SimpleNamespace(_private=SimpleNamespace(services=services))):
+    child = services.ConsolePopen(["sleep", "60"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+    signal.signal(signal.SIGTERM, lambda *_: print("of Ray", flush=True))
+    time.sleep(float(sys.argv[2]))
+    child.terminate()
+    print("whole", child.wait(), flush=True)
+print("goes on", flush=True)
+"""
+
+
+def held(how, seconds, patience, *thread):
+    """The exit status of a process that holds a signal, and what it says."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", HOLDS, how, str(seconds), str(patience), *thread]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    return ran.returncode, ran.stdout.splitlines(), ran.stderr.strip().splitlines()[-1:]
+
+
+@pytest.mark.parametrize("thread", [[], ["another thread"]])
+def test_ctrl_c_waits_until_ray_is_up(thread):
+    code, said, error = held("SIGINT", 0.2, 15, *thread)
+    assert (said, error) == (["whole -15"], ["KeyboardInterrupt"])
+    assert code in (1, 130, -signal.SIGINT)
+
+
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGHUP"])
+def test_signal_ends_the_command_when_ray_is_up(how):
+    assert held(how, 0.2, 15) == (-getattr(signal, how), ["whole -15"], [])
+
+
+@pytest.mark.parametrize("how", ["SIGINT", "SIGTERM"])
+def test_signal_is_not_held_for_ever(how):
+    assert held(how, 30, 1) == (-getattr(signal, how), [], [])
 
 
 def reasons(study):

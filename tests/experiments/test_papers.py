@@ -107,7 +107,7 @@ def declared_model(experiment, problem, entry):
     if name.startswith("inexact-"):
         return random_grid_model(entry.options_for(problem).get("lengthscale_start", 1.0))
     if name.startswith("uhe-") and entry.method != "random":
-        prior = entry.options_for(problem).get("prior")
+        prior = entry.options_for(problem).get("gamma_prior")
         return uhe_model() if prior is None else uhe_model(Gamma(*prior))
     return None
 

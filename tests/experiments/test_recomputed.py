@@ -1,8 +1,7 @@
 """Every verdict of docs/reproduction, recomputed from its csv file by other code: numpy and csv, nothing of raybo.
 
-What a claim compares is read from its words. The tests are written from their definitions: the signed-rank test by the
-distribution of rank sums over all signs, McNemar's by the binomial, Holm's correction and the rule that leaves out what
-cannot be decided by counting. claims.md must say the same of every claim, and leave none out.
+What a claim compares is read from its words; the tests are those of tests/by_definition.py. claims.md must say the same
+of every claim, and leave none out.
 """
 
 from __future__ import annotations
@@ -15,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from tests.by_definition import binomial, corrected, decidable, pairwise_means, shares, signed_rank
 
 pytestmark = pytest.mark.slow
 
@@ -99,64 +100,6 @@ def sides(folder, problem, a, b, of):
     return (*(np.array([column[seed] for seed in seeds]) for column in columns), mode)
 
 
-def midranks(sizes):
-    """Twice the rank of each, which is whole where some are equal."""
-    return np.array([int((sizes < size).sum()) * 2 + int((sizes == size).sum()) + 1 for size in sizes])
-
-
-def signed_rank(differences):
-    """Return p and the side; exact but for ties among more than 13, or more than 50, where it is the normal's."""
-    d = differences[differences != 0.0]
-    if not len(d):
-        return 1.0, 0
-    ranks = midranks(np.abs(d))
-    up, down = int(ranks[d > 0].sum()), int(ranks[d < 0].sum())
-    side = int(np.sign(up - down))
-    has_ties = len(set(ranks.tolist())) < len(ranks)
-    if len(d) > (13 if has_ties else 50):
-        n = len(d)
-        counts = np.unique(ranks, return_counts=True)[1]
-        variance = n * (n + 1) * (2 * n + 1) / 24 - float((counts**3 - counts).sum()) / 48
-        z = (min(up, down) / 2 - n * (n + 1) / 4) / math.sqrt(variance)
-        return min(1.0, math.erfc(-z / math.sqrt(2))), side
-    ways = np.zeros(int(ranks.sum()) + 1)
-    ways[0] = 1.0
-    for rank in ranks:
-        ways[rank:] = ways[rank:] + ways[:-rank]
-    return min(1.0, 2.0 * float(ways[: min(up, down) + 1].sum()) / 2.0 ** len(d)), side
-
-
-def binomial(won, lost):
-    """The sign test's two-sided p."""
-    n, least = won + lost, min(won, lost)
-    return min(1.0, 2.0 * sum(math.comb(n, k) for k in range(least + 1)) / 2.0**n) if n else 1.0
-
-
-def pairwise_means(d):
-    """Hodges and Lehmann's estimate, and the ends of its 95 % interval."""
-    means = np.sort(np.array([(d[i] + d[j]) / 2 for i in range(len(d)) for j in range(i, len(d))]))
-    ways = np.zeros(len(d) * (len(d) + 1) // 2 + 1)
-    ways[0] = 1.0
-    for rank in range(1, len(d) + 1):
-        ways[rank:] = ways[rank:] + ways[:-rank]
-    below, out = 0.0, -1
-    for number in ways / 2.0 ** len(d):
-        below += float(number)
-        if below > 0.025:
-            break
-        out += 1
-    out = max(out, 0)
-    return float(np.median(means)), float(means[out]), float(means[len(means) - 1 - out])
-
-
-def shares(d):
-    """The difference of two shares of pairs, with Agresti and Min's interval."""
-    n, up, down = len(d), int((d > 0).sum()), int((d < 0).sum())
-    at = (up - down) / (n + 2)
-    half = 1.96 * math.sqrt((up + down + 1) / (n + 2) - at * at) / math.sqrt(n + 2)
-    return (up - down) / n, max(-1.0, at - half), min(1.0, at + half)
-
-
 def recomputed(folder, words, problem):
     """A row's pairs, both sides' middles, difference with its interval, p before correction, and the side."""
     a, b, c, of = compared(folder, words)
@@ -170,27 +113,6 @@ def recomputed(folder, words, problem):
         p, again = signed_rank(c * y - SLOWER * x if side > 0 else SLOWER * c * y - x)
         p = p if again == side else 1.0
     return len(x), np.median(x), np.median(y), pairwise_means(d), p, side
-
-
-def decidable(pairs):
-    """True for each row whose pairs could have decided it, had they and all rows with more pairs said the same."""
-    inside = 0
-    result = dict.fromkeys(pairs, False)
-    for n in sorted(result):
-        alike = pairs.count(n)
-        if (inside + alike) * 2.0 ** (1 - n) < 0.05:
-            inside, result[n] = inside + alike, True
-    return [result[n] for n in pairs]
-
-
-def corrected(p):
-    """Holm's."""
-    order = sorted(range(len(p)), key=lambda i: p[i])
-    found, most = [0.0] * len(p), 0.0
-    for place, i in enumerate(order):
-        most = max(most, min(1.0, (len(p) - place) * p[i]))
-        found[i] = most
-    return found
 
 
 def expected_rows(folder):

@@ -6,6 +6,8 @@ the disk filled, a command given twice.
 `python -m tests.faults --kills 200 --seed 1` does as many kills as asked and prints a table; `--first 20` begins with
 study 20 of the plan, so that several runs make one of it.
 
+`python -m tests.faults --signals` strikes the cells of a table of signals, processes and phases instead.
+
 plan      which studies, and what is done to each: a pure function of the seed
 job       the objectives
 driver    the command that is killed
@@ -15,4 +17,7 @@ disk      the disk that can be filled
 strikes   what is done to a study, kind by kind
 checks    what does not hold of a study that has ended
 harness   carries out one study of a plan
+promises  the table of signals: what is promised in each cell
+session   a study under signals, from outside
+signals   strikes the cells of the table, and checks what is promised
 """

@@ -30,8 +30,8 @@ LINES = (
     r"Error: (the local Ray|no local Ray|Ray on this machine) .*",
     r"Stopped\. The study is in .*; the same command continues it\.",
 )
-# that Ray itself prints as it is killed while this process registers with it, which nothing can keep it from
-OF_RAY = re.compile(r"\[\d{4}-.*\.cc:\d+: Failed to (register worker to|connect to) .*")
+# that Ray itself prints if it is killed while this process connects to it, which nothing can keep it from
+OF_RAY = re.compile(r"\[\d{4}-.* [WE] \d+ \d+\] \w+\.(cc|h):\d+: Failed to .*")
 
 
 @dataclass

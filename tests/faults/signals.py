@@ -29,7 +29,8 @@ SETTLE_SECONDS = 180.0  # in which a study goes on after a strike, on a machine 
 START_SECONDS = 4.0  # that a Ray takes to start: strikes come within twice this time
 STOPPED_SECONDS = (1.0, 3.0)
 LAST_TRIALS = 3  # of a command whose end is struck
-END_SECONDS = 2.0  # from the last trial to the end of the command
+END_SECONDS = {Process.STUDY: 0.2, Process.COMMAND: 2.0, Process.VIEWER: 2.0}  # from the last trial to its end
+RAY_ENDS_SECONDS = 0.8  # the same for processes of Ray's
 PROGRESS = 3  # events that show that a study goes on
 STATUS: dict[Promise, tuple[int, ...]] = {Promise.STOPS: (130,), Promise.NOTHING: (0,)}
 INTERRUPTED = "the study was interrupted"
@@ -100,7 +101,7 @@ def _strike(session: Session, struck: Struck) -> None:
         if not _until(lambda: session.ended() >= goal or not session.is_running()):
             struck.complaints.append("the study did not come to its last trial")
             return
-        time.sleep(moment * END_SECONDS)
+        time.sleep(moment * END_SECONDS.get(cell.process, RAY_ENDS_SECONDS))
     elif not _going(session):
         struck.complaints.append("the study does not run")
         return
@@ -212,7 +213,7 @@ def _settle(session: Session, struck: Struck, before: list[Event], study: int | 
         return sum(event.kind in (Kind.TOLD, Kind.REPORTED) for event in news) >= PROGRESS
 
     def is_met() -> bool:
-        if cell.promise is Promise.ANOTHER and cell.process is not Process.AGENT:
+        if cell.promise is Promise.ANOTHER:
             return any("starting another one" in line for line in session.said())
         if cell.promise is Promise.RESTARTS:
             return session.study() not in (None, study)

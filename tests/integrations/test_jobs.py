@@ -8,6 +8,7 @@ import http.server
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -178,17 +179,22 @@ def test_files_for_a_job_are_unloaded_there(tmp_path, monkeypatch):
     assert (tmp_path / "deep").is_dir()  # the place is made in any case
 
     (tmp_path / "sent").mkdir()
-    transfer.load_up(tmp_path / "sent", study, other, tmp_path / "list.json")
+    shutil.copy(other, tmp_path / "third.db")
+    (tmp_path / "no.db").write_text("no journal")
+    priors = [([other], False), ([tmp_path / "third.db", tmp_path / "no.db"], True), ([], True)]
+    transfer.load_up(tmp_path / "sent", study, other, tmp_path / "list.json", priors)
     monkeypatch.syspath_prepend(tmp_path / "sent")
     (tmp_path / "scratch").mkdir()
     arrival, arguments = transfer.unload(tmp_path / "deep" / "head.db", tmp_path / "scratch")
     assert arrival is not None
     assert arrival.added == 3
     assert read(tmp_path / "deep" / "head.db") == read(study)
-    assert arguments[::2] == ["--from", "--enqueue"]
+    assert arguments[::2] == ["--from", "--prior", "--prior", "--enqueue"]
     assert read(arguments[1]) == read(other)
     assert Path(arguments[1]).name == "other.db"  # its results bear the name of where they are from
-    assert json.loads(Path(arguments[3]).read_text()) == [{"x": 0.5}]
+    assert read(arguments[3]) == read(other)
+    assert [path.name for path in Path(arguments[5]).glob("*.db")] == ["third.db"]
+    assert json.loads(Path(arguments[7]).read_text()) == [{"x": 0.5}]
 
 
 # ---- the package
@@ -541,6 +547,7 @@ def test_every_option_of_tune_reaches_the_job(monkeypatch, project):
         "--set b=x=y --option solver=cg --log mlflow=http://h:5000 --log csv=/out/s.csv --quiet"
     ).split()
     places = "--address http://h:1 --storage /data/s.db -o mine.db --exclude *.csv --from o.db --enqueue known.json"
+    places += " --prior p.db"
     monkeypatch.setattr(sys, "argv", ["raybo", "submit", "job.py", *search, *places.split(), "--no-follow"])
     cli.main()
     assert asked == {
@@ -552,6 +559,7 @@ def test_every_option_of_tune_reaches_the_job(monkeypatch, project):
         "storage": "/data/s.db",
         "study": Path("mine.db"),
         "known_from": Path("o.db"),
+        "priors": [([Path("p.db")], False)],
         "enqueue": Path("known.json"),
     }
     tune, submit = (

@@ -26,6 +26,7 @@ from raybo.common.errors import JournalError, MethodError, SpaceError, install_c
 from raybo.integrations.ray_tune import RayboSearch
 from raybo.methods import METHODS, needs_context
 from raybo.record.states import State
+from tests.priors import study, written
 
 METHODS_TRIED = [name for name in ("random", "auto", "gp-ucb", "ei", "uhe", "sbo-kde") if name in METHODS]
 SPACE = {"x": tune.uniform(-1, 1), "model": {"depth": tune.randint(1, 9), "kind": tune.choice(["a", "b"])}, "k": 3}
@@ -836,3 +837,19 @@ def test_what_tune_wants_is_one_of_the_metrics():
         several(metric="loss", mode="min")
     with pytest.raises(MethodError, match="turbo takes one metric and no constraints"):
         several("turbo")
+
+
+def test_earlier_studies_say_where_to_begin(tmp_path):
+    old = study({"x": raybo.Float(0, 1)}, lambda config: (config["x"] - 0.7) ** 2, 20, "sobol")
+    path = written(tmp_path / "old.db", old)
+    search = RayboSearch({"x": tune.uniform(0, 2)}, metric="loss", mode="min", seed=0, prior=str(path))
+    assert abs(search.suggest("a")["x"] - 0.7) < 0.15
+    search.save(str(tmp_path / "state.json"))
+    path.unlink()
+    again = RayboSearch(metric="loss", mode="min")
+    again.restore(str(tmp_path / "state.json"))
+    search.on_trial_complete("a", {"loss": 1.0})
+    again.on_trial_complete("a", {"loss": 1.0})
+    assert search.suggest("b") == again.suggest("b")
+    with pytest.raises(JournalError, match=r"old\.db"):
+        RayboSearch({"x": tune.uniform(0, 2)}, metric="loss", mode="min", prior=path)

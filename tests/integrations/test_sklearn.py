@@ -14,7 +14,7 @@ pytest.importorskip("sklearn")
 
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier, is_regressor
 from sklearn.cluster import KMeans
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, KFold
@@ -27,6 +27,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import raybo
 from raybo.common.errors import MethodError, SpaceError
 from raybo.integrations.sklearn import RayboSearchCV, space_of
+from tests.priors import study
 
 X, Y = make_classification(80, 6, random_state=0)
 C = {"C": raybo.Float(1e-3, 1e3, log=True)}
@@ -541,3 +542,11 @@ def test_estimators_that_joblib_returns_can_learn_on(ray_session, units):
             models = joblib.Parallel()(joblib.delayed(learn)(model) for model in models)
     assert [learn(model).t_ for model in models] == [60, 60]
     assert backend.shared == {}
+
+
+def test_earlier_studies_say_where_to_begin():
+    space = {"C": raybo.Float(0.01, 100, log=True)}
+    old = study(space, lambda config: abs(np.log10(config["C"]) - 1.0), 20, "sobol")
+    X, y = load_iris(return_X_y=True)
+    search = RayboSearchCV(SVC(), space, n_iter=2, cv=3, prior=old, random_state=0)
+    assert abs(np.log10(clone(search).fit(X, y).searcher_.trials[0].config["C"]) - 1.0) < 0.3

@@ -259,8 +259,8 @@ def test_explanations_are_in_words():
     ("option", "value", "message"),
     [
         ("kappa", -1.0, "kappa must be at least 0"),
-        ("prior", "1e-3", "prior must be two positive numbers"),
-        ("prior", "0,10", "prior must be above 0"),
+        ("gamma_prior", "1e-3", "gamma_prior must be two positive numbers"),
+        ("gamma_prior", "0,10", "gamma_prior must be above 0"),
         ("initial", 0, "initial must be at least 1"),
         ("acquisition", "pi", "acquisition must be one of ucb, ei"),
     ],
@@ -276,5 +276,5 @@ def test_methods_share_designs_per_seed():
 
 
 def test_every_reading_of_the_prior_can_be_had():
-    assert make("uhe", prior="1e-7,1e-4").prior == (1e-7, 1e-4)
-    assert make("uhe").prior == unknown.PRIOR == (1e-3, 10.0)
+    assert make("uhe", gamma_prior="1e-7,1e-4").gamma_prior == (1e-7, 1e-4)
+    assert make("uhe").gamma_prior == unknown.PRIOR == (1e-3, 10.0)

@@ -129,8 +129,10 @@ READINGS = {  # of the prior "Gamma(10^-3, 10)", as shape and rate
     "shape and scale": (1e-3, 0.1),
     "expectation and variance": (1e-7, 1e-4),
 }
-UHE_READ = {name: replace(UHE, name=f"UHE-BO, {name}", options={"prior": prior}) for name, prior in READINGS.items()}
-MAP_READ = {name: replace(MAP, name=f"MAP, {name}", options={"prior": prior}) for name, prior in READINGS.items()}
+UHE_READ = {
+    name: replace(UHE, name=f"UHE-BO, {name}", options={"gamma_prior": prior}) for name, prior in READINGS.items()
+}
+MAP_READ = {name: replace(MAP, name=f"MAP, {name}", options={"gamma_prior": prior}) for name, prior in READINGS.items()}
 UHE_ROOT = Entry("UHE-BO, kappa 1.4", "uhe", {"kappa": 1.4})  # sqrt(1.96), where beta is meant
 MAP_ROOT = Entry("MAP, kappa 1.4", "map", {"kappa": 1.4})
 H1_INSIDE = synthetic("h1 as printed", "h1", 2, 2.0, 1.5, inside=True)
@@ -330,5 +332,16 @@ EXPERIMENTS = [
         claims=TRAP_CLAIMS,
         curve="best_value",
         hours=0.3,
+    ),
+    Experiment(
+        name="wang-defreitas-trap-again",
+        title="The trap again, with fresh seeds",
+        problems=[TRAP],
+        entries=[ALGORITHM_1, *TRAP_ENTRIES[3:]],
+        repeats=40,
+        claims=TRAP_CLAIMS,
+        curve="best_value",
+        first_seed=60,
+        hours=0.06,
     ),
 ]

@@ -110,6 +110,9 @@ class EventLog:
                 self.failures[event.trial] = event.number
             if event.state in COUNTED and event.number <= plan.after:
                 self._ended_before += 1
+        if not self.searcher.trials:
+            for prior in self.searcher.history.priors:
+                self.note(f"prior: {prior.in_words(self.searcher.space.names)}")
         place = None if plan.artifacts is None else without_password(plan.artifacts)
         events = self.journal.events
         place = None if place in artifacts_of(events)[:1] else place

@@ -66,7 +66,7 @@ class AGpUcb(unknown.UnknownOptions):
         t = 1 + history.count_tag("S")
         h, S = float(history.last_tag("h", 1.0)), float(history.last_tag("S", 0.0))
         reference = t**self.power  # p(t)
-        fit = unknown.fit(history, rng, "map", self.prior)
+        fit = unknown.fit(history, rng, "map", self.gamma_prior)
         x, tags = self._top(fit, h, history, rng)
         if S + 2.0 * self._kappa(h) * tags["std"] < reference:
             grown = self._grown(fit, h, reference - S, history, rng)

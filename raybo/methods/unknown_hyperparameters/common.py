@@ -43,15 +43,15 @@ class UnknownOptions(Method):
 
     solver: SolverName = option("lbfgsb", "how the acquisition is maximised")
     kappa: float = option(KAPPA, "standard deviations added to the mean", at_least=0)
-    prior: tuple[float, ...] = option(PRIOR, "shape and rate of every hyperparameter's Gamma prior", above=0)
+    gamma_prior: tuple[float, ...] = option(PRIOR, "shape and rate of every hyperparameter's Gamma prior", above=0)
     initial: int | None = option(
         None, "uniform points at first; none: 3 per axis, at most a quarter of the trials", at_least=1
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if len(self.prior) != 2:
-            raise MethodError(f"prior must be two positive numbers, shape and rate, got {self.prior}")
+        if len(self.gamma_prior) != 2:
+            raise MethodError(f"gamma_prior must be two positive numbers, shape and rate, got {self.gamma_prior}")
 
     def fitted_hyperparameters(self, tags: Tags) -> Array | None:  # (s, p)
         """Return the hyperparameters of a proposal: the samples, or the fit with the length-scales that were used."""

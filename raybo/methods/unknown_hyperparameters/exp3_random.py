@@ -35,7 +35,7 @@ class Exp3Random(unknown.AcquisitionOptions):
         turn = next_turn(history, rng, unknown.evaluations_after_design(history, self.initial))
         if turn.is_random:
             return Proposal(uniform(history, rng), turn.tags)
-        fit = unknown.fit(history, rng, "map", self.prior)  # on the observations
+        fit = unknown.fit(history, rng, "map", self.gamma_prior)  # on the observations
         x, tags = self.maximiser(fit, history, rng)
         return Proposal(x, {**turn.tags, **tags})
 

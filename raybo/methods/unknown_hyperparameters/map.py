@@ -28,7 +28,7 @@ class Map(unknown.AcquisitionOptions):
         """Return a point of the initial design, then the maximiser of the bound."""
         if unknown.is_in_design(history, self.initial):
             return unknown.uniform_point(history, rng)
-        fit = unknown.fit(history, rng, "map", self.prior)
+        fit = unknown.fit(history, rng, "map", self.gamma_prior)
         x, tags = self.maximiser(fit, history, rng)
         return Proposal(x, tags)
 

@@ -34,7 +34,7 @@ class Mcmc(unknown.AcquisitionOptions):
         """Return a point of the initial design, then the maximiser of the mean bound."""
         if unknown.is_in_design(history, self.initial):
             return unknown.uniform_point(history, rng)
-        fit = unknown.fit(history, rng, "mcmc", self.prior, tune=self.tune)
+        fit = unknown.fit(history, rng, "mcmc", self.gamma_prior, tune=self.tune)
         x, tags = self.maximiser(fit, history, rng)
         return Proposal(x, tags)
 

@@ -47,7 +47,7 @@ class Portfolio(unknown.AcquisitionOptions):
         """Return a point of the initial design, then the drawn arm's."""
         if not unknown.design_is_behind(history, self.initial):
             return unknown.uniform_point(history, rng)  # D0
-        fit = unknown.fit(history, rng, "map", self.prior)
+        fit = unknown.fit(history, rng, "map", self.gamma_prior)
         low, high = design_range(history)
         earned = new_rewards(history, fit, low, high)
         logs = portfolio_log_weights(history, earned)

@@ -33,7 +33,7 @@ class RaBo(unknown.AcquisitionOptions):
         turn = next_turn(history, rng, T, always=1)
         if turn.is_random:  # odd t
             return Proposal(uniform(history, rng), turn.tags)
-        fit = unknown.fit(history, rng, "uhe", self.prior)  # even t, eq. (2)
+        fit = unknown.fit(history, rng, "uhe", self.gamma_prior)  # even t, eq. (2)
         x, tags = self.maximiser(fit, history, rng)
         return Proposal(x, {**turn.tags, **tags})
 

@@ -50,7 +50,9 @@ class Uhe(unknown.AcquisitionOptions):
         turn = next_turn(history, rng, T)  # odd t: draw the arm; even t: the same arm's second point
         if turn.is_random:  # arm 1, odd t
             return Proposal(uniform(history, rng), turn.tags)
-        fit = unknown.fit(history, rng, "uhe", self.prior, refit_noise=self.refit_noise_on_real)  # theta_t, eq. (2)
+        fit = unknown.fit(
+            history, rng, "uhe", self.gamma_prior, refit_noise=self.refit_noise_on_real
+        )  # theta_t, eq. (2)
         x, tags = self.maximiser(fit, history, rng)
         return Proposal(x, {**turn.tags, **tags})
 

@@ -81,7 +81,7 @@ class UheChecked(unknown.AcquisitionOptions):
             return Proposal(uniform(history, rng), turn.tags)
         tags = dict(turn.tags)
         if self.rounds == "divided" and turn.tags.get("arm") == 1:
-            fit = unknown.fit(history, rng, "uhe", self.prior, tag=HONEST)
+            fit = unknown.fit(history, rng, "uhe", self.gamma_prior, tag=HONEST)
         else:
             fit, checked = self._checked(history, rng)
             tags |= checked
@@ -90,10 +90,10 @@ class UheChecked(unknown.AcquisitionOptions):
 
     def _checked(self, history: History, rng: np.random.Generator) -> tuple[FittedGP, Tags]:
         """Return the fit of the most likely hyperparameters if it explains enough, otherwise that of pseudo-data."""
-        fit = unknown.fit(history, rng, "map", self.prior)
+        fit = unknown.fit(history, rng, "map", self.gamma_prior)
         tags: Tags = {**fit.tags, "known": known_share(fit.gp, history.cube.snap(history.cube.uniform(rng, CHECKED)))}
         if tags["known"] < self.trusted:
-            fit = unknown.fit(history, rng, "uhe", self.prior, tag=HONEST)
+            fit = unknown.fit(history, rng, "uhe", self.gamma_prior, tag=HONEST)
         return fit, tags
 
     def fitted_hyperparameters(self, tags: Tags) -> Array | None:  # (s, p)

@@ -51,7 +51,9 @@ class WangDeFreitas(unknown.UnknownOptions):
     )
     kappa: float = option(unknown.KAPPA, "for variant=kappa: standard deviations added to the mean", at_least=0)
     least_std: float = option(0.1, "for variant=kappa: the standard deviation that the next point must have", above=0)
-    prior: tuple[float, ...] = option(unknown.PRIOR, "for variant=kappa: shape and rate of every Gamma prior", above=0)
+    gamma_prior: tuple[float, ...] = option(
+        unknown.PRIOR, "for variant=kappa: shape and rate of every Gamma prior", above=0
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,7 +66,7 @@ class WangDeFreitas(unknown.UnknownOptions):
         if unknown.is_in_design(history, self.initial):
             return unknown.uniform_point(history, rng)
         if self.variant == "kappa":
-            least = least_std.LeastStd(self.kappa, self.least_std, self.prior, self.solver)
+            least = least_std.LeastStd(self.kappa, self.least_std, self.gamma_prior, self.solver)
             return least.propose(history, rng)
         within = self.within(history.d)
         if self.variant == "slice":

@@ -1,0 +1,78 @@
+"""What earlier studies know of a study, and how much each of them counts now."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from raybo.common.errors import TrialError
+from raybo.methods.parts.earlier_studies import expectations, weights
+from raybo.record.origin import Origin
+from raybo.reporting.table_layout import text_table
+from raybo.study.study import Study
+
+HEADINGS = ("earlier study", "weight", "trials", "taken", "metric", "parameters in common", "only there")
+
+
+@dataclass(frozen=True)
+class PriorInUse:
+    """One earlier study.
+
+    Attributes:
+        study: its name.
+        weight: how much it counts now, by its agreement with the results so far; all sum to 1, unless all are 0.
+        trials, taken: how many it had, and how many of them are kept here.
+        metric: what it wanted.
+        knows: names of the parameters that both studies have.
+        only_there: names of those that only it had.
+    """
+
+    study: str
+    weight: float
+    trials: int
+    taken: int
+    metric: str
+    knows: list[str]
+    only_there: list[str]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """As JSON."""
+        return asdict(self)
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """As a row of a table."""
+        counts = f"{self.weight:.2f}", f"{self.trials:,}", f"{self.taken:,}"
+        return self.study, *counts, self.metric, ", ".join(self.knows), ", ".join(self.only_there)
+
+
+def priors_in_use(study: Study) -> list[PriorInUse]:
+    """Return a study's priors, in the order in which they were given."""
+    say = weights(study.history, expectations(study.history)).tolist()
+    names = study.space.names
+    return [
+        PriorInUse(
+            study=prior.study,
+            weight=round(weight, 4),
+            trials=prior.counts.get("trials", 0),
+            taken=len(prior.scores),
+            metric=f"{prior.counts.get('mode', '')} {prior.counts.get('metric', '')}".strip(),
+            knows=[names[axis] for axis in prior.axes],
+            only_there=list(prior.counts.get("only_there", ())),
+        )
+        for prior, weight in zip(study.history.priors, say, strict=True)
+    ]
+
+
+def priors_view(study: Study) -> RenderableType:
+    """Return the output of `raybo show --priors`; TrialError if the study has none."""
+    found = priors_in_use(study)
+    if not found:
+        raise TrialError("the study has no priors; `raybo tune ... --prior OLD.db` begins one with them")
+    first = [trial for trial in study.trials if trial.origin is Origin.PRIOR]
+    lines = [Text(f"  trial {trial.number}: {study.explain(trial)}") for trial in first]
+    return Group(text_table(HEADINGS, [each.cells for each in found]), *lines)

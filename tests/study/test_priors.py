@@ -1,0 +1,369 @@
+"""What earlier studies know begins a study where they expect the best, and is kept in its journal alone."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import raybo
+from raybo.common.errors import JournalError, RayboError, SpaceError
+from raybo.journal import Journal
+from raybo.journal.checks import Checker, Nonsense
+from raybo.methods.parts.earlier_studies import expectations, weights
+from raybo.record.description import Description
+from raybo.record.events import EarlierStudy, Pruned, Reported, Told
+from raybo.record.origin import Origin
+from raybo.searcher import Searcher
+from raybo.searcher.earlier_study import MOST, Wanted
+from raybo.searcher.priors import new_priors
+from raybo.space import Space
+from raybo.study import warm_start
+from raybo.study.replay import replay
+from raybo.study.study import Study, load
+from tests.priors import run, study, written
+
+SPACE = {
+    "rate": raybo.Float(1e-5, 1, log=True),
+    "depth": raybo.Integer(1, 10),
+    "kind": raybo.Categorical(["a", "b", "c"]),
+}
+
+
+def job(best=-2.5):
+    def value(config):
+        return (math.log10(config["rate"]) - best) ** 2 + (config["depth"] - 5) ** 2 / 20 + (config["kind"] != "b")
+
+    return value
+
+
+@pytest.fixture(scope="module")
+def earlier():
+    return [study(SPACE, job(best), method="sobol", trials=40, seed=k) for k, best in enumerate((-2.4, -2.5, -2.6))]
+
+
+def wanted(space=SPACE, mode="max", **more):
+    return Wanted.by(Searcher(space, mode=mode, **more).description)
+
+
+def firsts(searcher, trials=4):
+    run(searcher, job(), trials)
+    return [trial.config for trial in searcher.trials if trial.origin is Origin.PRIOR]
+
+
+def test_the_first_points_are_where_earlier_ones_were_best(earlier):
+    searcher = Searcher(SPACE, mode="min", seed=9, prior=earlier)
+    first, second = firsts(searcher)
+    assert [config["kind"] for config in (first, second)] == ["b", "b"]
+    assert job()(first) < 0.5
+    assert first != second
+    assert searcher.explain(0) == "like 3 earlier studies (0.33, 0.33, 0.33): expected among the best 1 %"
+    assert "origin" not in searcher.trials[2].tags
+
+
+def test_one_earlier_study_has_one_first_point(earlier):
+    searcher = Searcher(SPACE, mode="min", seed=9, prior=earlier[0])
+    assert len(firsts(searcher)) == 1
+    assert searcher.explain(0).startswith("like an earlier study: expected")
+    assert "middle" in searcher.trials[1].tags
+
+
+def test_every_method_begins_at_the_first_points(earlier):
+    for method in ("random", "gp-ucb", "turbo", "uhe"):
+        assert len(firsts(Searcher(SPACE, method, "min", 9, prior=earlier))) == 2, method
+
+
+def test_only_the_order_of_values_counts(earlier):
+    rescaled = Study(
+        Searcher(SPACE, "sobol", "max", 0).description,
+        [
+            Told(event.trial, value=-math.exp(3.0 * event.value), number=event.number) if type(event) is Told else event
+            for event in earlier[0].events
+        ],
+    )
+    here, there = (new_priors(each, wanted())[0] for each in (earlier[0], rescaled))
+    assert (here.points, here.scores, here.theta) == (there.points, there.scores, there.theta)
+    assert here.counts["mode"] != there.counts["mode"]
+
+
+def test_parameters_are_matched_by_name_and_value(earlier):
+    other = {
+        "kind": raybo.Categorical(["c", "b", "a", "d"]),
+        "new": raybo.Float(0, 1),
+        "rate": raybo.Float(1e-4, 1e-1),  # narrower, and linear
+        "depth": raybo.Categorical([1, 5]),  # of another kind
+    }
+    prior = new_priors(earlier[0], wanted(other))[0]
+    assert prior.axes == [0, 2]
+    names = list(other)
+    assert [names[axis] for axis in prior.axes] == ["kind", "rate"]
+    assert prior.counts["only_there"] == []
+    beyond = prior.X[:, 1]
+    assert beyond.min() < 0.0
+    assert beyond.max() > 1.0
+    assert len(beyond) < 40  # those far outside are left out
+    first = firsts_of(other, earlier[0])
+    assert first["kind"] == "b"
+    assert 1e-4 <= first["rate"] <= 1e-1
+
+
+def firsts_of(space, prior):
+    searcher = Searcher(space, mode="min", seed=1, prior=prior)
+    return searcher.ask().config
+
+
+def test_closed_parameters_are_no_reason_to_leave_out():
+    space = {"model": raybo.Categorical([{"name": "svm", "C": raybo.Float(0.01, 100, log=True)}, "tree"])}
+
+    def value(config):
+        return 3.0 if config["model"] == "tree" else math.log10(config["model"]["C"]) ** 2
+
+    old = study(space, value, method="sobol", trials=30)
+    prior = new_priors(old, wanted(space))[0]
+    assert (prior.axes, len(prior.scores)) == ([0, 1], 30)
+    assert abs(math.log10(firsts_of(space, old)["model"]["C"])) < 0.7
+
+
+def test_failed_trials_are_the_worst():
+    old = study({"x": raybo.Float(0, 1)}, lambda c: c["x"], 30, "sobol", fails=lambda c: c["x"] < 0.4)
+    prior = new_priors(old, wanted({"x": raybo.Float(0, 1)}))[0]
+    scores = np.array(prior.scores)
+    assert scores[prior.X[:, 0] < 0.4].max() < scores[prior.X[:, 0] >= 0.4].min()
+    assert prior.counts["failed"] == sum(prior.X[:, 0] < 0.4)
+
+
+def test_pruned_trials_count_as_predicted():
+    searcher = Searcher({"x": raybo.Float(0, 1)}, "sobol", "max", 0, steps=3)
+    events = []
+    for i in range(30):
+        events.append(searcher.apply(searcher.propose(searcher.history)))
+        x = searcher.trials[i].config["x"]
+        events.append(searcher.apply(Reported(i, step=1, value=x)))
+        end = Told(i, value=10 * x) if i % 2 else Pruned(i, reason="slow", rule="asha", step=1)
+        events.append(searcher.apply(end))
+    prior = new_priors(Study(searcher.description, events), wanted({"x": raybo.Float(0, 1)}))[0]
+    assert (prior.counts["pruned"], prior.counts["taken"]) == (15, 30)
+    assert np.corrcoef(prior.X[:, 0], prior.scores)[0, 1] > 0.9
+
+
+def test_of_a_long_study_the_best_are_taken():
+    old = study({"x": raybo.Float(0, 1)}, lambda c: -c["x"], 1_000, "random")
+    prior = new_priors(old, wanted({"x": raybo.Float(0, 1)}))[0]
+    assert (prior.counts["trials"], len(prior.scores)) == (1_000, MOST)
+    assert sum(prior.X[:, 0] > 0.96) >= 35
+    assert prior.X[:, 0].min() < 0.05
+
+
+def test_a_misleading_study_loses_its_weight(earlier):
+    wrong = study(SPACE, lambda config: -job()(config), method="sobol", trials=40, seed=5)
+    searcher = Searcher(SPACE, "sobol", "min", 2, prior=[*earlier, wrong])
+    before = weights(searcher.history, expectations(searcher.history))
+    run(searcher, job(), 12)
+    after = weights(searcher.history, expectations(searcher.history))
+    assert before.tolist() == [0.25] * 4
+    assert after[3] == 0.0
+    assert after[:3].min() > 0.2
+
+
+def begun(path, description, prior, trials=0):
+    """The journal of a study, begun with a prior, after so many more trials."""
+    with contextlib.closing(Journal(path)) as opened:
+        known = [event for event in opened.events if isinstance(event, EarlierStudy)]
+        priors = new_priors(prior, Wanted.by(description, path), known)
+        opened.begin(description)
+        searcher = Searcher.of(description)
+        warm_start.enter(opened, searcher, [], priors)
+        if not priors:
+            for event in opened.events:
+                searcher.apply(event)
+        opened.append(run(searcher, job(), trials))
+        return len(priors)
+
+
+def test_a_study_is_replayed_without_the_old_journals(earlier, tmp_path):
+    old = tmp_path / "old"
+    old.mkdir()
+    for k, each in enumerate(earlier):
+        written(old / f"{k}.db", each)
+    description, path = Searcher(SPACE, "auto", "min", 3).description, tmp_path / "new.db"
+    assert begun(path, description, str(old / "*.db"), trials=4) == 3
+    shutil.copy(old / "0.db", tmp_path / "named.db")
+    shutil.rmtree(old)
+    assert begun(path, description, str(old / "*.db"), trials=2) == 0  # the same command continues
+    assert begun(path, description, [old / "0.db", tmp_path / "named.db"]) == 0
+    opened = load(path)
+    assert [prior.study for prior in opened.history.priors] == ["0.db", "1.db", "2.db"]
+    again = list(replay(opened))
+    assert len(again) == len(opened.trials) == 6
+    assert not any(each.differs for each in again)
+
+
+def test_journals_beside_the_study_that_fit_are_its_priors(earlier, tmp_path):
+    written(tmp_path / "a.db", earlier[0])
+    written(tmp_path / "b.db", study({"other": raybo.Float(0, 1)}, lambda c: c["other"], 5, "random"))
+    (tmp_path / "c.db").write_text("no journal")
+    path = tmp_path / "new.db"
+    description = Searcher(SPACE, "auto", "min", 3).description
+    assert begun(path, description, "auto", trials=1) == 1
+    assert begun(path, description, "auto") == 0
+    with pytest.raises(JournalError, match='prior "auto" takes the journals beside the study'):
+        Searcher(SPACE, prior="auto")
+
+
+def test_a_running_study_counts_as_far_as_it_is(earlier, tmp_path):
+    with contextlib.closing(Journal(tmp_path / "old.db", earlier[0].description)) as running:
+        running.append(earlier[0].events[:20])
+        assert new_priors(tmp_path / "old.db", wanted())[0].counts["finished"] == 10
+
+
+def test_a_journal_of_0_1_can_be_a_prior(tmp_path):
+    path = tmp_path / "gp-ucb.db"
+    shutil.copy(Path(__file__).parents[1] / "journal" / "journals_of_0_1" / "gp-ucb.sqlite", path)
+    old = load(path)
+    assert new_priors(path, Wanted.by(old.description))[0].counts["taken"] >= 3
+
+
+def bad_priors(tmp_path, earlier):
+    """Priors that are refused, with what is said of them."""
+    damaged = written(tmp_path / "damaged.db", earlier[0])
+    content = bytearray(damaged.read_bytes())
+    place = content.find(b'"suggest_seconds"')
+    content[place + 1 : place + 8] = b"SUGGEST"
+    damaged.write_bytes(content)
+    (tmp_path / "text.db").write_text("no journal")
+    (tmp_path / "empty.db").write_bytes(b"")
+    (tmp_path / "none").mkdir()
+    one = study(SPACE, job(), 1, "random")
+    same = study(SPACE, lambda config: 1.0, 5, "random")
+    other = study({"momentum": raybo.Float(0, 1)}, lambda c: c["momentum"], 5, "random")
+    return [
+        (damaged, JournalError, "damaged.db: it is damaged"),
+        (tmp_path / "text.db", JournalError, "text.db: "),
+        (tmp_path / "empty.db", JournalError, "empty.db"),
+        (tmp_path / "missing.db", JournalError, "missing.db"),
+        (tmp_path / "none", JournalError, "no journal there is a prior for this study"),
+        (str(tmp_path / "x*.db"), JournalError, "no journal there is a prior for this study"),
+        (written(tmp_path / "one.db", one), JournalError, "one.db: it has 1 result, and a prior needs at least 3"),
+        (written(tmp_path / "same.db", same), JournalError, "same.db: all its results are equal"),
+        (written(tmp_path / "other.db", other), SpaceError, "other.db: it has no parameter in common with this study"),
+        (tmp_path / "new.db", JournalError, "new.db: it is this study's own journal"),
+        (5, JournalError, "prior must be a study, a journal, or a list of them, got 5"),
+    ]
+
+
+def test_bad_priors_are_refused_in_one_line(earlier, tmp_path):
+    here = Wanted.by(Searcher(SPACE, mode="min", seed=0).description, tmp_path / "new.db")
+    for given, error, text in bad_priors(tmp_path, earlier):
+        with pytest.raises(RayboError, match=text) as raised:
+            new_priors(given, here)
+        assert (raised.type, "\n" in str(raised.value)) == (error, False), given
+
+
+def test_contexts_must_be_the_same(earlier):
+    with pytest.raises(JournalError, match="it does not observe the same contexts"):
+        Searcher(SPACE, "sbo-kde", context={"demand": raybo.Float(0, 1)}, prior=earlier)
+
+
+def test_several_metrics_count_by_name():
+    space = {"x": raybo.Float(0, 1)}
+    old = study(space, lambda c: (c["x"] - 0.7) ** 2, 20, "sobol")
+    two = {"value": "min", "seconds": "min"}
+    searcher = Searcher(space, metrics=two, seed=0, prior=old)
+    assert abs(searcher.ask().config["x"] - 0.7) < 0.15
+    with pytest.raises(JournalError, match="it has none of this study's metrics"):
+        Searcher(space, metrics={"loss": "min", "seconds": "min"}, prior=old)
+
+
+def test_a_broken_constraint_counts_as_a_failure():
+    space = {"x": raybo.Float(0, 1)}
+    searcher = Searcher(space, "sobol", metric="score", constraints={"memory": "<= 0.5"}, seed=0)
+    events = []
+    for i in range(30):
+        events.append(searcher.apply(searcher.propose(searcher.history)))
+        x = searcher.trials[i].config["x"]
+        events.append(searcher.apply(Told(i, value=x, metrics={"memory": x})))
+    old = Study(searcher.description, events)
+    same = Searcher(space, metric="score", constraints={"memory": "<= 0.5"}, seed=0, prior=old)
+    free = Searcher(space, seed=0, prior=old)
+    assert same.ask().config["x"] < 0.6 < free.ask().config["x"]
+
+
+def test_a_journal_with_a_broken_prior_is_damaged(earlier, tmp_path):
+    data = new_priors(earlier[0], wanted())[0].data
+    for broken in (
+        {"axes": [3]},
+        {"axes": []},
+        {"scores": data["scores"][1:]},
+        {"theta": [0.0]},
+        {"spread": 0.0},
+        {"points": [[0.5]]},
+        {"points": [[0.5, "x", 1.0]]},
+    ):
+        with pytest.raises(Nonsense):
+            Checker(Space(SPACE), None).read(1, "prior", None, "", json.dumps({**data, **broken}))
+    assert Checker(Space(SPACE), None).read(1, "prior", None, "", json.dumps(data)).study == data["study"]
+
+
+def test_old_names_of_options_are_read():
+    said = Searcher(SPACE, "uhe", "min", 3, gamma_prior=(1e-3, 0.1)).description.to_json()
+    said["options"] = {"prior": said["options"]["gamma_prior"]}
+    assert Searcher.of(Description.from_json(said)).method.gamma_prior == (1e-3, 0.1)
+    own = {**said, "method": "mine:Own"}
+    assert list(Description.from_json(own).options) == ["prior"]
+
+
+def test_the_report_draws_where_priors_point(earlier):
+    pytest.importorskip("plotly")
+    from raybo.reporting.prior_figures import prior_profiles, prior_weights
+    from raybo.reporting.priors_view import priors_in_use
+
+    searcher = Searcher(SPACE, "sobol", "min", 2, prior=earlier)
+    events = [*searcher.history.priors, *run(searcher, job(), 12)]
+    begun = Study(searcher.description, events)
+    profiles, over_trials = prior_profiles(begun), prior_weights(begun)
+    assert profiles is not None
+    assert over_trials is not None
+    assert next(profiles.figure.select_xaxes()).title.text == "rate"  # along which most changes
+    line = profiles.figure.data[0]
+    assert abs(math.log10(line.x[np.argmax(line.y)]) + 2.5) < 0.4
+    lines = over_trials.figure.data
+    assert [line.name for line in lines] == ["a study"] * 3
+    now = sorted((each.weight for each in priors_in_use(begun)), reverse=True)
+    assert [line.y[-1] for line in lines] == pytest.approx(now, abs=1e-3)
+    nothing = Study(earlier[0].description, earlier[0].events)
+    assert prior_profiles(nothing) is prior_weights(nothing) is None
+
+
+def test_show_says_what_priors_know(earlier, tmp_path, monkeypatch, capsys):
+    from raybo import cli
+
+    searcher = Searcher(SPACE, "sobol", "min", 2, prior=earlier[0])
+    events = [*searcher.history.priors, *run(searcher, job(), 6)]
+    path = written(tmp_path / "job.db", Study(searcher.description, events))
+    bare = written(tmp_path / "bare.db", earlier[0])
+
+    def say(*words):
+        monkeypatch.setattr("sys.argv", ["raybo", *words])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        return code, *capsys.readouterr()
+
+    _, out, _ = say("show", str(path), "--priors", "--json")
+    (found,) = json.loads(out)
+    assert (found["knows"], found["taken"], found["weight"]) == (list(SPACE), 40, 1.0)
+    assert "like an earlier study: expected among" in say("show", str(path), "--priors")[1]
+    assert say("show", str(bare), "--priors")[::2] == (
+        1,
+        "Error: the study has no priors; `raybo tune ... --prior OLD.db` begins one with them\n",
+    )
+    _, out, _ = say("priors", str(tmp_path), "--for", str(path), "--json")
+    (found,) = json.loads(out)
+    assert (found["name"], found["knows"], found["trials"], found["problem"]) == ("bare.db", list(SPACE), 40, None)
