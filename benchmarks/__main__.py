@@ -48,6 +48,7 @@ NAMES = (
     "conditional",
     "goals",
     "guesses",
+    "priors",
     "spaces",
     "trust",
     "failures",

@@ -15,9 +15,10 @@ import numpy as np
 import raybo
 from benchmarks.figures import Figure, Figures, command
 from benchmarks.guesses import Array, ackley, branin, hartmann6, training
+from raybo.record.confirmed import confirmed
 from raybo.record.events import Told
 from raybo.record.origin import Origin
-from raybo.study.confirmation import Confirm, confirmed, still_to_run
+from raybo.study.confirmation import Confirm, still_to_run
 
 
 def ridge(u: Array) -> float:

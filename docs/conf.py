@@ -79,7 +79,8 @@ def as_text(app: Sphinx, context: click.Context, lines: list[str]) -> None:
             told += ["", ".. code-block:: text", ""]
         elif in_example and not example:
             told.append("")
-        told.append("   " + line[1:].strip() if example else line.replace("*", "\\*"))
+        plain = line.replace("*", "\\*").replace(r"\*\*Required\*\*", "**Required**")  # sphinx-click's own emphasis
+        told.append("   " + line[1:].strip() if example else plain)
         in_example = example
     lines[:] = told
 

@@ -26,14 +26,14 @@ Holtzman, Zettlemoyer (2023), "QLoRA", arXiv:2305.14314.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
-from raybo.common.arguments import is_number, whole_number
+from raybo.common.arguments import a_list, is_number, truth, whole_number
 from raybo.common.errors import SpaceError
 from raybo.common.messages import nearest, shown
-from raybo.space import Categorical, Float, Integer, Ordinal, Parameter
+from raybo.space import Categorical, Float, Integer, Ordinal, named
 
 Parameters: TypeAlias = dict[str, Any]  # parameters, and constants, by name
 
@@ -134,8 +134,9 @@ def random_forest(*, is_regression: bool = False, leave_out: Sequence[str] = (),
         >>> raybo.Searcher(raybo.spaces.random_forest(max_depth=8), seed=0).ask().config["max_features"]
         'sqrt'
     """
+    most = 1.0 if truth(is_regression, "is_regression", SpaceError) else "sqrt"
     space: Parameters = {
-        "max_features": Ordinal(["sqrt", 0.25, 0.5, 0.75, 1.0], guess=1.0 if is_regression else "sqrt"),
+        "max_features": Ordinal(["sqrt", 0.25, 0.5, 0.75, 1.0], guess=most),
         "min_samples_leaf": Integer(1, 50, log=True, guess=1),
         "min_samples_split": Integer(2, 128, log=True, guess=2),
         "max_depth": Ordinal([2, 4, 8, 16, 32, None], guess=None),
@@ -235,10 +236,11 @@ def lora(*, leave_out: Sequence[str] = (), **changes: Any) -> Parameters:
 
 def _changed(whose: str, space: Parameters, leave_out: Sequence[str], changes: Parameters) -> Parameters:
     """Return a space with the user's changes."""
-    left_out = [leave_out] if isinstance(leave_out, str) else list(leave_out)
+    left_out = [leave_out] if isinstance(leave_out, str) else a_list(leave_out, "leave_out", "names", SpaceError)
     for name in (*left_out, *changes):
-        if name not in space:
-            raise SpaceError(f"{whose}: it has no parameter {shown(name)}{nearest(str(name), list(space))}")
+        if not isinstance(name, str) or name not in [*space]:  # compared, as a text of another class may not hash
+            likely = nearest(name if isinstance(name, str) else "", list(space))
+            raise SpaceError(f"{whose}: it has no parameter {shown(name)}{likely}")
     return {
         name: _narrowed(f"{whose}: {name}", parameter, changes[name]) if name in changes else parameter
         for name, parameter in space.items()
@@ -248,21 +250,27 @@ def _changed(whose: str, space: Parameters, leave_out: Sequence[str], changes: P
 
 def _narrowed(name: str, parameter: Any, change: Any) -> Any:
     """Return a parameter as a keyword changes it: a narrower one, another one, or a constant."""
+    try:
+        return _as_changed(name, parameter, change)
+    except SpaceError as error:
+        raise named(error, name) from None
+
+
+def _as_changed(name: str, parameter: Any, change: Any) -> Any:
     if isinstance(change, tuple) and isinstance(parameter, (Float, Integer)):
         if len(change) != 2 or not all(map(is_number, change)):
             raise SpaceError(f"{name}: a range is narrowed by (low, high), got {shown(change)}")
         low, high = (parameter.accept(end, name) for end in change)
         narrow: Any = {"low": low, "high": high, "guess": min(max(cast(float, parameter.guess), low), high)}
-        return _checked(name, replace(parameter, **narrow))
+        return replace(parameter, **narrow)
     if isinstance(change, list) and isinstance(parameter, (Float, Integer, Categorical)):
         kept = [parameter.accept(value, name) for value in change]
         kind = type(parameter) if isinstance(parameter, Categorical) else Ordinal
-        return _checked(name, kind(kept, guess=parameter.guess) if parameter.guess in kept else kind(kept))
-    if isinstance(change, (Float, Integer, Categorical)):
-        return _checked(name, change)
+        return kind(kept, guess=parameter.guess) if parameter.guess in kept else kind(kept)
     return change
 
 
-def _checked(name: str, parameter: Parameter) -> Parameter:
-    parameter.check(name)
-    return parameter
+READY: Mapping[str, Callable[[], Parameters]] = {
+    make.__name__: make
+    for make in (xgboost, lightgbm, hist_gradient_boosting, random_forest, logistic_regression, svm, mlp, lora)
+}

@@ -387,11 +387,11 @@ def test_show_includes_contexts_and_expectations():
     text = shown(study_view(study, 3))
     assert "1 finished without a context" in text
     assert "load=19" in text
-    assert f"best expected profit {study.best.details['expected']:.6g} ±" in text
-    assert f"(trial {study.best.number}, which measured" in text
-    assert "best at load=19: profit" in shown(best_view(study, {"load": 19}))
+    assert f"recommended: trial {study.best.number}, profit" in text
+    assert "over the contexts" in text
+    assert "best at load=19: trial" in shown(best_view(study, {"load": 19}))
     plain = shown(study_view(Study(described(None), events), 3))
-    assert "best profit" in plain
+    assert "recommended: trial" in plain
     assert "context" not in plain
 
 

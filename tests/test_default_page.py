@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from benchmarks.default.score import Scores, group, ranks
+from benchmarks.default.score import ELSEWHERE, Scores, group, ranks
 from benchmarks.default.sets import PROBLEMS, SETS
 from tests import kept_runs
 from tests.kept_runs import DOCS, ENDS, interval, less_of, level, p_of, problems, signed, won_and_lost
@@ -104,6 +104,12 @@ CHOICES = [
     "nested",
 ]
 OF_CHOICES = "nasbench-cifar10,kinds9,kinds6-noisy,hpolib-protein_structure,ridge,cancer-svm,deep,layers".split(",")
+NOISE = {
+    "development, jobs with trees": "trees",
+    "development, others": "development",
+    "validation, jobs with trees": "validation-trees",
+    "validation, others": "validation",
+}
 AFTER = "after 20", "after 40", "after 60", "after 100", "final"
 
 
@@ -231,7 +237,23 @@ def workers():
         yield f"| {number} | {less} | {won_and_lost(one, other, names)} |"
 
 
+def noise():
+    """A row per set: `auto` with a model that expects noise less `auto`, on own and on other splits."""
+    runs = found("noise.csv", *range(10), *range(50, 60))
+    one, other = runs["auto-with-noise"], runs["auto"]
+    for words, chosen in NOISE.items():
+        every = problems(chosen, one, other)
+        cells = " | ".join(interval(one, other, measure, every) for measure in ENDS)
+        yield f"| {words} | {len(every)} | {cells} | {won_and_lost(one, other, every)} |"
+    for words, chosen in NOISE.items():
+        every = problems(chosen, one, other)
+        if chosen.endswith("trees"):
+            worth = (f"{mine.of(m, every):.2f}" for mine in (runs["random"], other, one) for m in ELSEWHERE)
+            yield f"| {words} | {' | '.join(worth)} |"
+
+
 TABLES = {
+    "noise": noise,
     "beside 0.1": beside_0_1,
     "history": history,
     "choices": choices,

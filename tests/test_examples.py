@@ -30,6 +30,7 @@ def test_the_example_of_a_public_name_runs(name, tmp_path, monkeypatch, request)
 
 
 INTEGRATIONS = {
+    "optuna": ["RayboSampler"],
     "ray_tune": ["RayboSearch"],
     "sklearn": ["RayboSearchCV"],
     "sklearn_steps": ["fit_in_steps"],

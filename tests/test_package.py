@@ -21,6 +21,7 @@ EXTRAS = {  # what is imported: the extra that brings it; None where the package
     "gymnasium": "control",
     "joblib": "sklearn",
     "matplotlib": "plot",
+    "mcp": "mcp",
     "mlflow": "mlflow",
     "mujoco": "control",
     "optuna": "optuna",
@@ -29,6 +30,7 @@ EXTRAS = {  # what is imported: the extra that brings it; None where the package
     "pyarrow": "tune",
     "sklearn": "sklearn",
     "tensorboardX": "tensorboard",
+    "wandb": "wandb",
     "xgboost": "xgboost",
 }
 WITHOUT_EXTRAS = f"""
@@ -74,6 +76,7 @@ for module in pkgutil.walk_packages(raybo.__path__, "raybo."):
     assert set(told) == {
         "raybo.integrations.joblib_tasks",  # the next one's, which is imported first
         "raybo.integrations.sklearn",
+        "raybo.integrations.mcp",
         "raybo.integrations.mlflow",
         "raybo.integrations.optuna",
         "raybo.integrations.optuna_spaces",
@@ -82,6 +85,7 @@ for module in pkgutil.walk_packages(raybo.__path__, "raybo."):
         "raybo.integrations.sklearn_batches",
         "raybo.integrations.sklearn_steps",
         "raybo.integrations.tensorboard",
+        "raybo.integrations.wandb",
         "raybo.integrations.xgboost",
         "raybo.view.connections",
         "raybo.view.guard",

@@ -49,7 +49,7 @@ LIBRARIES = {"Optuna": True, "Ray Tune": True, "scikit-learn": True, "Hyperopt":
 NOT_RUN = {".", "git", "pytest", "ruff", "mypy", "lint-imports", "ray", "ssh", "export", "docker", "kubectl"}
 NOT_RUN |= {"chmod", "sphinx-build"}
 ON_A_CLUSTER = {"attach", "stop", "submit", "jobs", "fetch"}
-SERVES = {"view"}  # until Ctrl-C
+SERVES = {"view", "mcp"}  # until Ctrl-C, or the end of its input
 TRIALS, REPEATS = "6", "2"
 
 

@@ -233,7 +233,7 @@ def test_show_includes_steps_and_reasons(study):
     one = text_of(trial_view(study, pruned[0].number))
     assert f"pruned after step {pruned[0].step} by median: best by step {pruned[0].step}: " in one
     assert spark_line([value for _, value in pruned[0].reports]) in one
-    assert "reported" in one
+    assert "learning curve" in one
 
 
 def test_a_single_report_is_told_once():

@@ -27,6 +27,7 @@ COMMANDS = {  # name: where the command is; a file is imported when one of its c
     "show": "raybo.cli.looking:show",
     "plot": "raybo.cli.looking:plot",
     "view": "raybo.cli.viewing:view",
+    "mcp": "raybo.cli.agents:mcp",
     "export": "raybo.cli.looking:export",
     "methods": "raybo.cli.looking:methods",
     "schedulers": "raybo.cli.looking:schedulers",
@@ -95,7 +96,7 @@ def cli() -> None:
 
     \b
         raybo tune job.py            tune it on this machine, on all cores
-        raybo show job.db            see what happened
+        raybo show job.db            list its trials
         raybo submit job.py          tune it on a Ray cluster
 
     Every command has examples in its --help. `raybo completion` sets up tab completion in your shell. NO_COLOR=1 turns

@@ -40,7 +40,7 @@ def say_json(value: Any) -> None:
 
 
 def conclude(console: Console, study: Study, path: Path) -> None:
-    """Print the best configuration of a study that has ended, and how to continue it.
+    """Print the recommended configuration of a study that has ended, and how to continue it.
 
     Raises:
         TrialError: it has no result.
@@ -62,12 +62,12 @@ def conclude(console: Console, study: Study, path: Path) -> None:
             f"none of the {len(study.trials)} trials has finished{why}; see raybo show {path}, and --retry-failed"
         )
     console.print(best_view(study))
-    best = study.best if study.incumbent is not None else study.furthest
-    for place in [] if best is None else study.files(best):
+    used = study.recommended if study.incumbent is not None else study.furthest
+    for place in [] if used is None else study.files(used):
         near = place if is_uri(place) else os.path.relpath(place)
         if near.startswith("../../"):  # a job of a cluster runs in a directory of its own, far from the journal
             near = os.path.abspath(place)
-        console.print(f"its files: {near}", style="dim", highlight=False, soft_wrap=True)
+        console.print(f"files: {near}", style="dim", highlight=False, soft_wrap=True)
     for line in confirmations(study):
         console.print(line)
     if study.ended and study.events[-1].kind is Kind.ENDED:

@@ -82,9 +82,9 @@ def show(
         raybo show job.db --json > job.json
 
     --json prints one object, as `raybo export --to json` does: study (what is tuned, and how), planned (the number of
-    trials), ended (why, or empty), best and best_expected (numbers, or null), front (numbers, with several metrics),
-    notes (at, trial and text, where any were taken) and trials. It holds every trial unless --last is given; with
-    --trial, that trial alone; with --context, the best one for it; with --priors, a list of objects with the keys
+    trials), ended (why, or empty), best, best_expected and recommended (numbers, or null), front (numbers, with several
+    metrics), notes (at, trial and text, where any were taken) and trials. It holds every trial unless --last is given;
+    with --trial, that trial alone; with --context, the best one for it; with --priors, a list of objects with the keys
     study, weight, trials, taken, metric, knows and only_there. The keys of a trial: number, state, value, config,
     context, seconds, suggest_seconds, suggest_processor_seconds, attempt, reason, tags, details; values and
     violations if there are several metrics or constraints; expected and expected_sd if a model has an expectation
@@ -178,8 +178,8 @@ def plot(journal: Path, output: Path | None) -> None:
     required=True,
     metavar="FORMAT",
     shell_complete=complete_formats,
-    help="csv, reports (a CSV of every reported step), json, optuna (a journal file for optuna-dashboard), tensorboard "
-    "(a directory) or mlflow (a tracking URI).",
+    help="csv (a row per trial), reports (a CSV with a row per reported step), json, optuna (a journal file for "
+    "optuna-dashboard), tensorboard (a directory), mlflow (a tracking URI) or wandb (a project of Weights & Biases).",
 )
 @click.option(
     "-o",
@@ -216,7 +216,9 @@ def export(journal: Path, to: str, output: str, raw: bool, follow: bool) -> None
         except Exception as error:  # whatever another program's package raises
             raise RayboError(f"{output}: cannot be written as {to}: {in_words(error)}") from error
     where = "standard output" if output == STANDARD_OUTPUT else output
-    say(f"Wrote {counted(len(study.trials), 'trial')} to {where}", err=is_stream(output))
+    steps = sum(len(trial.reports) for trial in study.trials)
+    written = counted(steps, "step") if to == "reports" else counted(len(study.trials), "trial")
+    say(f"Wrote {written} to {where}", err=is_stream(output))
 
 
 @click.command()

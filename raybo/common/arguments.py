@@ -129,9 +129,14 @@ def a_list(value: Any, name: str, items: str, error: type[Exception] = MethodErr
 
 def by_name(value: Any, name: str, items: str, error: type[Exception] = MethodError) -> Mapping[str, Any]:
     """Return the value if it is a mapping whose keys are names."""
-    if not isinstance(value, Mapping):
+    try:
+        keys = list(value) if isinstance(value, Mapping) else None
+    except Exception:  # noqa: BLE001  # whatever a user's object raises
+        keys = None
+    if keys is None:
         raise error(f"{name} must be a dict of {items}, got {shown(value)}")
-    for key in value:
+    for key in keys:
         if not isinstance(key, str) or not key:
             raise error(f"{name}: a name must be text, got {shown(key)}")
-    return value
+    found: Mapping[str, Any] = value
+    return found

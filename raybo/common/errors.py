@@ -11,7 +11,8 @@
     ├── MissingExtra         an optional package is needed but not installed
     └── NumericalError       a matrix could not be factorised by any of the means tried
 
-A *trial's* failure is data and never one of these.
+The first four are also `ValueError`s, and a `MissingExtra` is an `ImportError`, for code that expects Python's own. A
+*trial's* failure is data and never one of these.
 """
 
 from __future__ import annotations
@@ -36,18 +37,18 @@ class RayboError(Exception):
         return one_line(super().__str__())
 
 
-class SpaceError(RayboError):
+class SpaceError(RayboError, ValueError):
     """A search space, or a configuration that does not fit it.
 
     Example:
-        >>> raybo.Space({"x": raybo.Float(1, 0)})
+        >>> raybo.Float(1, 0)
         Traceback (most recent call last):
             ...
-        raybo.common.errors.SpaceError: x: ...
+        raybo.common.errors.SpaceError: Float: low must be below high, got low=1.0, high=0.0
     """
 
 
-class ObjectiveError(RayboError):
+class ObjectiveError(RayboError, ValueError):
     """An objective that cannot be found, loaded or called as asked.
 
     Example:
@@ -58,7 +59,7 @@ class ObjectiveError(RayboError):
     """
 
 
-class MethodError(RayboError):
+class MethodError(RayboError, ValueError):
     """An unknown method, option or argument, or one whose value is out of its range.
 
     Example:
@@ -69,7 +70,7 @@ class MethodError(RayboError):
     """
 
 
-class TrialError(RayboError):
+class TrialError(RayboError, ValueError):
     """A result for a trial that is unknown, already ended or not a finite number; or no such trial.
 
     Example:
@@ -116,7 +117,7 @@ class RayError(RayboError):
     """
 
 
-class MissingExtra(RayboError):
+class MissingExtra(RayboError, ImportError):
     """An optional package is needed but not installed.
 
     Example:

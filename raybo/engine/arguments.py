@@ -129,7 +129,7 @@ def tune_arguments(
         trial_seconds: time limit of one trial; None for the objective's own.
         retries: how often a trial is restarted when its worker or node is lost.
         settings: the objective's keyword parameters.
-        metrics: two to four metrics, by name, instead of the objective's own.
+        metrics: up to four metrics, by name, instead of the objective's own.
         constraints: bounds on returned numbers, by name, instead of the objective's own.
         known_from: another study, or its journal; its finished trials that fit the space are added as known results.
         defaults: for parameters that only this space has, the values that they had in the other study, by name (dotted

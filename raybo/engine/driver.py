@@ -113,11 +113,11 @@ def _begin(given: Arguments, path: Path, code: Code | None) -> tuple[Searcher, D
         if given.known_from is not None:
             known = warm_start.known_from(given.known_from, goals, searcher.space, given.defaults) + known
         description = searcher.description.without_objects()
-        priors = []
-        if given.prior:
-            wanted = Wanted.by(searcher.description, given.storage)
-            earlier = [event for event in opened.events if isinstance(event, EarlierStudy)]
-            priors = new_priors(given.prior, wanted, earlier)
+        wanted = Wanted.by(searcher.description, given.storage)
+        earlier = [event for event in opened.events if isinstance(event, EarlierStudy)]
+        priors = new_priors(given.prior, wanted, earlier)
+        if given.prior == "auto" and not priors and not earlier:
+            log.warning("%s: no journal beside it is a prior for this study", path.name)
         changed = "" if last_code(opened.events) == code else other_code(opened.events, code)
         if changed and given.run.same_code:
             raise JournalError(

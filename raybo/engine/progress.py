@@ -167,18 +167,28 @@ def _panel(status: Status) -> Group:
         Text(suggestion, style="dim"),
     )
     why = [Text(f"it ends: {status.reason}", style="dim")] if status.reason else []
-    return Group(bar, facts, *_curves(status), *why)
+    best = [_line(f"  {status.best_config}", "")] if status.best_config else []
+    return Group(bar, facts, *best, *_running(status), *why)
 
 
-def _curves(status: Status) -> list[Text]:
-    """Return lines on the trials that report and on what pruning has saved; none if no trial reports."""
-    parts = [
-        f"trial {number}: {value:.5g} at {step}{'' if status.steps is None else f'/{status.steps}'}"
-        for number, step, value in status.reporting[:REPORTING]
+def _running(status: Status) -> list[Text]:
+    """Return a line for each of the trials that run, with its last report, and one on those that were pruned."""
+    configs = dict(status.configs)
+    reports = {
+        number: f"{value:.5g} at {step}{'' if status.steps is None else f'/{status.steps}'}"
+        for number, step, value in status.reporting
+    }
+    numbers = [*(number for number in reports), *(number for number in configs if number not in reports)][:REPORTING]
+    lines = [
+        f"trial {number}: {'; '.join(filter(None, [reports.get(number), configs.get(number)]))}" for number in numbers
     ]
-    more = len(status.reporting) - REPORTING
-    lines = [", ".join(parts) + (f", {more} more" if more > 0 else "")] if parts else []
-    return [Text(line, style="dim") for line in [*lines, status.apart.removeprefix(", ")] if line]
+    if lines and (more := max(status.running, len(reports)) - len(lines)) > 0:
+        lines.append(f"{more} more")
+    return [_line(line, "dim") for line in [*lines, status.apart.removeprefix(", ")] if line]
+
+
+def _line(text: str, style: str) -> Text:
+    return Text(text.replace("\n", " "), style, no_wrap=True, overflow="ellipsis")
 
 
 def _clock(seconds: float) -> str:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from raybo.space import Space
+
+SHOWN = 4  # configurations of running trials
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,8 @@ class Status:
         unprinted: how many lines before these were left out, as too many came.
         lines: how many lines the trials have printed in all.
         reporting: the number, last step and value of each trial that is running and reports, furthest first.
+        best_config: the best trial's configuration, as text; empty if there is none.
+        configs: number and configuration, as text, of the trials that run, the newest first, at most SHOWN of them.
         steps: how many steps a whole run has; None if this is not declared.
         saved: the share of the steps of all finished and pruned trials that pruning has saved; 0 if none was pruned.
     """
@@ -52,6 +59,8 @@ class Status:
     pruned: int = 0
     paused: int = 0
     reporting: Sequence[tuple[int, int, float]] = ()
+    best_config: str = ""
+    configs: Sequence[tuple[int, str]] = ()
     steps: int | None = None
     saved: float = 0.0
 
@@ -97,3 +106,9 @@ class Status:
             f"{self.ended}/{self.planned} trials, {name} {reached}, {self.running} running, "
             f"{self.failed} failed{self.apart}{suggestion}{left}{f'; it ends: {self.reason}' if self.reason else ''}"
         )
+
+
+def config_text(space: Space, config: dict[str, Any]) -> str:
+    """Return a configuration on one line, `lr=0.01, depth=3`."""
+    values = space.named_values(config)
+    return ", ".join(f"{name}={f'{value:.6g}' if isinstance(value, float) else value}" for name, value in values)

@@ -17,6 +17,9 @@ scikit-learn
     sklearn_steps   estimators as jobs that report
 XGBoost
     xgboost         a callback that reports
+Agents
+    agents          studies in a folder, asked and told within limits
+    mcp             the same by the Model Context Protocol
 Ray jobs on a cluster
     jobs            a study as a job: submitted, followed, stopped, fetched
     dashboard       reaching the cluster
@@ -31,4 +34,5 @@ Exports
     optuna_journal  for Optuna's viewers
     tensorboard     TensorBoard
     mlflow          MLflow
+    wandb           Weights & Biases
 """

@@ -6,6 +6,7 @@
     optuna        Optuna's journal file, which optuna-dashboard and its viewers open, also while it grows
     tensorboard   a directory of event files
     mlflow        runs of an MLflow tracking store, given by its URI
+    wandb         runs of a Weights & Biases project, PROJECT or ENTITY/PROJECT
 
 Each export brings its destination up to date with the study, so it may be called whenever something has happened.
 
@@ -58,6 +59,7 @@ FORMATS: dict[str, Format] = {
     "optuna": Format("optuna_journal:optuna_exporter"),
     "tensorboard": Format("tensorboard:tensorboard_exporter", "tensorboardX", is_file=False),
     "mlflow": Format("mlflow:mlflow_exporter", "mlflow", is_file=False),
+    "wandb": Format("wandb:wandb_exporter", "wandb", is_file=False),
 }
 
 
@@ -66,7 +68,8 @@ def exporter(to: str, destination: str, *, raw: bool = False) -> Exporter:
 
     Args:
         to: one of `FORMATS`.
-        destination: a file, or "-" for standard output; for "tensorboard" a directory, for "mlflow" a tracking URI.
+        destination: a file, or "-" for standard output; for "tensorboard" a directory, for "mlflow" a tracking URI,
+            for "wandb" a project.
         raw: leave a CSV's texts as they are, though a spreadsheet may take them for formulas: see `as_cell`.
     Raises:
         MethodError: there is no such format, or it has no use for `raw` or "-".

@@ -19,6 +19,7 @@ import numpy as np
 from raybo import methods
 from raybo.common.arguments import a_list, a_name, one_of, truth, whole_number
 from raybo.common.errors import JournalError, MethodError, MissingExtra, RayboError, SpaceError, install_command
+from raybo.common.refusals import refusing
 from raybo.integrations.tune_limit import Limit
 from raybo.integrations.tune_points import nested, parameters_of, plain, reported, whole
 from raybo.integrations.tune_results import (
@@ -79,7 +80,7 @@ class RayboSearch(Searcher):
         steps: how many iterations a whole run has, if Tune's scheduler ends trials early: raybo then learns from such a
             trial's curve, as it does from trials that it prunes itself, instead of taking as its result the value at
             which it was stopped. None to take every trial by its last value.
-        metrics: instead of `metric` and `mode`, two to four metrics by name, each "max" or "min"; trials report all of
+        metrics: instead of `metric` and `mode`, up to four metrics by name, each "max" or "min"; trials report all of
             them, and the metric and mode of `TuneConfig` must be those of one of these.
         constraints: bounds on reported numbers, by name: `{"memory": "<= 2e9"}`. As Tune's schedulers stay in charge,
             a bound that must hold at every step ends no trial, but a trial with a report that breaks it is not
@@ -190,6 +191,7 @@ class RayboSearch(Searcher):
 
     # ---- what Tune calls
 
+    @refusing(MethodError, "a search has a metric, a mode and a space")
     def set_search_properties(self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any) -> bool:
         """Take the metric, the mode and the search space of a Tuner; False if that would be a second space.
 
@@ -243,6 +245,7 @@ class RayboSearch(Searcher):
         limiter = None if frame is None or frame.f_back is None else frame.f_back.f_locals.get("self")
         return not getattr(limiter, "batch", False)
 
+    @refusing(MethodError, "a trial's id is text, and its result a dict")
     def suggest(self, trial_id: str) -> Config | None:
         """Return the configuration for a trial; None while as many are pending as are allowed.
 
@@ -265,6 +268,7 @@ class RayboSearch(Searcher):
         self._state.trials[trial_id] = number = cast(int, event.trial)
         return asker.trials[number].config
 
+    @refusing(MethodError, "a trial's id is text, and its result a dict")
     def on_trial_result(self, trial_id: str, result: Mapping[str, Any]) -> None:
         """Keep the last good report of a running trial, in case it is stopped. Never raises."""
         self._limit.note_sign_of(trial_id)
@@ -277,6 +281,7 @@ class RayboSearch(Searcher):
         except Exception:  # an exception here would end the user's whole experiment
             logger.exception("raybo: the report of trial %s could not be read", trial_id)
 
+    @refusing(MethodError, "a trial's id is text, and its result a dict")
     def on_trial_complete(
         self, trial_id: str, result: Mapping[str, Any] | None = None, error: bool = False, **_: Any
     ) -> None:
@@ -306,14 +311,17 @@ class RayboSearch(Searcher):
             if number is not None and self._pending(trial_id) is not None:
                 self._apply(Failed(number, reason=f"its result could not be taken in: {reason!r}"))
 
+    @refusing(MethodError, "a trial's id is text, and its result a dict")
     def on_pause(self, trial_id: str) -> None:
         """A paused trial stays pending."""
 
+    @refusing(MethodError, "a trial's id is text, and its result a dict")
     def on_unpause(self, trial_id: str) -> None:
         """A paused trial stays pending."""
 
     # ---- what users call
 
+    @refusing(MethodError, "a point is a configuration, and its value a number")
     def add_evaluated_point(
         self,
         parameters: Mapping[str, Any],
@@ -339,6 +347,7 @@ class RayboSearch(Searcher):
         if self._asker is not None:
             self._add_known()
 
+    @refusing(MethodError, "a point is a configuration, and its value a number")
     def add_evaluated_points(
         self, points: Sequence[Mapping[str, Any]], values: Sequence[float | Mapping[str, float] | None]
     ) -> None:  # the plural of Tune's function
@@ -397,10 +406,9 @@ class RayboSearch(Searcher):
         for event in self._state.events:
             asker.apply(event)
         self._asker, self._state.seed = asker, asker.seed
-        if self._prior:
-            for earlier in new_priors(self._prior, Wanted.by(asker.description), asker.history.priors):
-                self._apply(earlier)
-            self._prior = ()  # what they know is among the events
+        for earlier in new_priors(self._prior, Wanted.by(asker.description), asker.history.priors):
+            self._apply(earlier)
+        self._prior = ()  # what they know is among the events
         bases = list(asker.space.sample(np.random.default_rng(0), FILLS))
         for i, point in enumerate(self._state.points):
             try:

@@ -183,7 +183,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         methods.make(self.method, **options)  # first, as an option may be called like an argument of the searcher
         try:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        except (TypeError, ValueError) as error:
+        except Exception as error:  # noqa: BLE001  # a user's object may raise anything
             raise ValueError(f"random_state: {first_line(error)}") from None
         space, trials = space_of(self.param_space, self.where), int(self.n_iter)
         if space.cube.size < trials:

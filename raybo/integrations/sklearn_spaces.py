@@ -22,11 +22,13 @@ from typing import Any
 import numpy as np
 
 from raybo.common.errors import SpaceError
-from raybo.space import Categorical, Float, Integer, Ordinal, Space, same
+from raybo.common.refusals import refusing
+from raybo.space import Categorical, Float, Integer, Ordinal, Space, named, same
 
 ALTERNATIVES = "the alternatives"  # the one parameter of a space that is a list of dicts
 
 
+@refusing(SpaceError, "param_space is a dict from names to parameters, or a list of them")
 def space_of(param_space: Any, where: Sequence[str] | str | None = None) -> Space:
     """The space that a user of scikit-learn means, under rules as `raybo.Space` has them.
 
@@ -56,6 +58,13 @@ def _parameters(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parameter(values: Any, name: str) -> Any:
+    try:
+        return _read(values, name)
+    except SpaceError as error:
+        raise named(error, name) from None
+
+
+def _read(values: Any, name: str) -> Any:
     if isinstance(values, (Float, Integer, Categorical)):
         return values
     if isinstance(values, range) and len(values) > 0:

@@ -27,6 +27,7 @@ def study_as_json(study: Study, last: int | None = None) -> dict[str, Any]:
         "ended": study.ended,
         "best": None if best is None else best.number,
         "best_expected": None if study.incumbent is None else study.best_expected.number,
+        "recommended": None if study.incumbent is None else study.recommended.number,
         **({"front": [trial.number for trial in study.front]} if study.goals.k > 1 else {}),
         **({"notes": notes} if notes else {}),
         "trials": [trial_as_json(study, trial) for trial in study.trials[-last if last else 0 :]],

@@ -15,6 +15,7 @@ from raybo.common.arguments import by_name, finite_number, one_of, whole_number
 from raybo.common.errors import ObjectiveError, RayboError, SpaceError
 from raybo.common.messages import ELSEWHERE, in_words, nearest, shown
 from raybo.common.parsing import convert
+from raybo.common.refusals import refusing
 from raybo.job.reports import require_own_thread
 from raybo.job.shared_data import is_data
 from raybo.record.goals import Goals, Mode
@@ -90,10 +91,10 @@ class Objective:
     @property
     def space(self) -> Space:
         """The space under the current settings; SpaceError if it is not valid, ObjectiveError if making it fails."""
-        declared = self._made(self.declared_space, "space")
-        if isinstance(declared, Space):
-            return declared
         try:
+            declared = self._made(self.declared_space, "space")
+            if isinstance(declared, Space):
+                return declared
             return Space(cast("Mapping[str, Any]", declared))
         except SpaceError as error:
             raise SpaceError(f"{_place_of(self.function)}{error}") from None
@@ -166,6 +167,7 @@ class Objective:
                     f"settings={{{parameter.name!r}: ...}}, or a default"
                 )
 
+    @refusing(ObjectiveError, "metrics and constraints are dicts of texts by name")
     def wanting(self, metrics: Mapping[str, str] | None, constraints: Mapping[str, str] | None) -> Objective:
         """Return this objective with other metrics or constraints, if any are given.
 
@@ -181,6 +183,7 @@ class Objective:
         _check_names(self.function, self.declared_steps, goals)
         return replace(self, metric=goals.names[0], mode=goals.modes[0], goals=goals)
 
+    @refusing(ObjectiveError, "settings are the function's keyword parameters")
     def with_settings(self, /, **settings: Any) -> Objective:
         """Return this objective with some of its keyword parameters fixed; text is read as the parameter's type.
 
@@ -210,8 +213,8 @@ class Objective:
 
 
 def objective(
-    *,
-    space: Space | Mapping[str, Any] | Callable[..., Any],
+    *misplaced: Any,
+    space: Space | Mapping[str, Any] | Callable[..., Any] | None = None,
     metric: str = "value",
     mode: Mode = "max",
     context: Space | Mapping[str, Any] | Callable[..., Any] | None = None,
@@ -247,8 +250,8 @@ def objective(
         steps: how many steps a whole run reports, or a function of the keyword parameters that returns this; None if
             the number is not known or nothing is reported. A scheduler needs it.
         value: which of a trial's reports is its value, the "last" or the "best".
-        metrics: instead of `metric` and `mode`, two to four metrics by name, each "max" or "min"; the result is then a
-            dict that holds all of them.
+        metrics: instead of `metric` and `mode`, up to four metrics by name, each "max" or "min"; of several, the result
+            is a dict that holds all of them.
         constraints: bounds on numbers in the result: `{"memory": "<= 2e9"}`.
         processes: how many processes one trial has, or a function of the configuration that returns this. Each of them
             runs the function, with the variables that `torchrun` would set; all of them report the same steps, and the
@@ -264,11 +267,16 @@ def objective(
         >>> job({"x": 0.3})
         {'loss': 0.0}
     """
+    if misplaced:
+        example = '@raybo.objective(space={"x": raybo.Float(0, 1)}, metric="loss", mode="min")'
+        raise ObjectiveError(f"@raybo.objective needs a space and a metric: {example}; got {shown(misplaced[0])} alone")
     if unknown:
         name = next(iter(unknown))
-        known = [each for each in inspect.signature(objective).parameters if each != "unknown"]
+        known = [each for each in inspect.signature(objective).parameters if each not in ("unknown", "misplaced")]
         remedy = f": {ELSEWHERE[name]}" if name in ELSEWHERE else nearest(name, known)
         raise ObjectiveError(f"objective has no argument {name!r}{remedy}")
+    if space is None:
+        raise ObjectiveError('an objective needs a space, such as space={"x": raybo.Float(0, 1)}')
     value = one_of(value, "value", get_args(Value), ObjectiveError)
     goals = goals_of(metric, mode, metrics, constraints)
     _check_value(value, goals)

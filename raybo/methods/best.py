@@ -1,5 +1,6 @@
 """Recommends a trial, and predicts the values of trials by a model.
 
+    recommended      the one to use: by further runs of it, or else `best_expected`
     best             by value; with a context, by the estimated expectation over it
     best_expected    by what a model expects: with noise, the luckiest trial is not the best
     best_for         by the estimated value in one context
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from raybo.common.threads import limit_threads
+from raybo.record.confirmed import Confirmed, confirmed
 from raybo.record.contexts import told_context
 from raybo.record.history import History
 from raybo.record.ledger import Ledger
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 Expected: TypeAlias = tuple[float, float]  # mean and standard deviation, in the user's sign and units
 
 EXPECTED = ("expected", "expected_sd")  # names of both, in a trial's details and in exports
+NINETY = 1.645  # standard deviations on either side of the mean of a normal law that hold 90 % of it
 LIKELY = 2_000  # trials of which a model may expect most: those with the best values
 
 
@@ -44,6 +47,52 @@ class Recommender:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._fitted: tuple[int, Expectation | None] | None = None  # after which event
+
+    @property
+    def recommended(self) -> Trial:
+        """The trial to use: with the best mean of further runs; if none was run again, `best_expected`.
+
+        Raises:
+            TrialError: as `best`.
+        """
+        again = self._confirmed()
+        return self.best_expected if again is None else again.trial
+
+    @property
+    def sentence(self) -> str:
+        """Which trial is recommended, with its value, and why.
+
+        Raises:
+            TrialError: as `best`.
+        """
+        ledger, again = self._ledger, self._confirmed()
+        trial, metric = self.recommended, ledger.goals.names[0]
+        about = f"trial {trial.number}"
+        if trial.value is None:
+            step, value = trial.reports[-1]
+            return f"{about}, {metric} {value:.6g} at step {step}: none has finished, and it came furthest"
+        if again is not None:
+            runs = f"{len(again.values)} further run{'s' * (len(again.values) > 1)}"
+            broken = f"; but it breaks constraints in {again.infeasible} of {again.planned}, as others do"
+            return f"{about}, mean {metric} {again.mean:.6g} in {runs}, the best{broken if again.infeasible else ''}"
+        about += f", {metric} {trial.value:.6g}"
+        if (expected := self.expected(trial)) is None:
+            return f"{about}, the best so far; there are too few trials for a model"
+        among = " over the contexts" if ledger.context is not None else ""
+        best = ledger.incumbent
+        luck = (
+            ""
+            if best is None or among or best.number == trial.number
+            else f", more than for trial {best.number}, the best measured"
+        )
+        return f"{about}; the model expects {interval(*expected)}{among}{luck}"
+
+    def _confirmed(self) -> Confirmed | None:
+        """The best of the configurations that were run again; None if none was."""
+        ledger = self._ledger
+        if ledger.goals.k > 1 or not ledger.history.count_tag("confirms"):
+            return None
+        return next(iter(confirmed(ledger.trials, ledger.history, ledger.goal)), None)
 
     @property
     def best(self) -> Trial:
@@ -151,6 +200,14 @@ class Recommender:
         if math.isnan(sd):
             return trial
         return trial.with_estimate(dict(zip(EXPECTED, (self._ledger.goal.value_of(mean), sd), strict=True)))
+
+
+def interval(mean: float, sd: float) -> str:
+    """Return a mean and its 90 % interval in words, with the digits that the standard deviation leaves."""
+    places = 0 if not 0.0 < sd < math.inf else 1 - math.floor(math.log10(sd))
+    low, high = mean - NINETY * sd, mean + NINETY * sd
+    texts = [f"{x:.{places}f}" if 0 < places <= 9 and abs(x) < 1e6 else f"{x:.6g}" for x in (mean, low, high)]
+    return f"{texts[0]} (90 % interval {texts[1]} to {texts[2]})"
 
 
 def expected_gain(history: History, x: Array) -> float | None:

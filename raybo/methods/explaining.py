@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from raybo import methods
-from raybo.common.errors import MethodError, TrialError
+from raybo.common.errors import MethodError, RayboError, TrialError
 from raybo.common.messages import in_words
 from raybo.methods import History, Proposal
+from raybo.methods.method import EXPECTS, IN_UNITS
 from raybo.record.events import Tags
+from raybo.record.goals import Goals
 from raybo.record.origin import Origin
 from raybo.record.trial import Trial
 
@@ -48,12 +50,12 @@ def method_of(name: str, options: Mapping[str, Any]) -> methods.Method:
         return Absent(why=str(error))
 
 
-def explain(method: methods.Method, trial: Trial) -> str:
+def explain(method: methods.Method, trial: Trial, goals: Goals) -> str:
     """Return in a few words why this trial was proposed."""
     if trial.origin is Origin.ADDED:
         return f"known from {trial.tags['from']}" if "from" in trial.tags else "added by the user"
     if trial.origin is Origin.ENQUEUED:
-        return "asked for by the user"
+        return "enqueued by the user"
     if trial.origin is Origin.CONFIRMED:
         return f"to confirm trial {trial.tags['confirms']}"
     if trial.origin is Origin.GUESSED:
@@ -67,7 +69,19 @@ def explain(method: methods.Method, trial: Trial) -> str:
     if "fallback" in trial.tags:
         return f"a random point, because the model failed: {trial.tags['fallback']}"
     with reading_tags(f"trial {trial.number}: its tags"):
-        return method.explain(trial.tags)
+        return method.explain(
+            {**trial.tags, IN_UNITS: in_units(trial.tags, goals)} if EXPECTS in trial.tags else trial.tags
+        )
+
+
+def in_units(tags: Tags, goals: Goals) -> str:
+    """Return what models expected of a point, in the units of the metrics: `accuracy 0.971 expected (0.96 to 0.98)`."""
+    parts, expects = [], tags[EXPECTS]
+    for name, goal, (low, mean, high, _) in zip(goals.names, goals.each, expects, strict=True):
+        ends = sorted((goal.value_of(low), goal.value_of(high)))
+        parts.append(f"{name} {goal.value_of(mean):.4g} expected ({ends[0]:.4g} to {ends[1]:.4g})")
+    text = ", ".join(parts)
+    return text if not goals.is_plain else f"{text}, best so far {goals.each[0].value_of(expects[0][-1]):.4g}"
 
 
 @contextlib.contextmanager
@@ -79,6 +93,8 @@ def reading_tags(whose: str) -> Iterator[None]:
     """
     try:
         yield
+    except RayboError:  # of a method that refuses something, which is no fault of the tags
+        raise
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         raise TrialError(

@@ -19,6 +19,9 @@ from raybo.space import Array
 if TYPE_CHECKING:
     from raybo.methods.story import Story
 
+EXPECTS = "expects"  # the tag of what models expect in the metrics' units
+IN_UNITS = "in_units"  # the same in words, which whoever knows the metrics adds to the tags
+
 
 @dataclass(frozen=True, kw_only=True)
 class Method(Options, ABC):

@@ -42,9 +42,13 @@ def told_context(declared: Space | None, context: Mapping[str, Any], who: str) -
         raise TrialError(
             f"{who}: a context was given, but none is declared; declare one with context= beside the space"
         )
-    if not isinstance(context, Mapping):
+    try:
+        names = list(context) if isinstance(context, Mapping) else None
+    except Exception:  # noqa: BLE001  # whatever a user's object raises
+        names = None
+    if names is None:
         raise TrialError(f"{who}: a context is a dict, got {shown(context)}")
-    if unknown := [name for name in context if name not in declared.names]:
+    if unknown := [name for name in names if name not in declared.names]:
         raise TrialError(
             f"{who}: {shown(unknown[0])} is not a declared context; the study declares {', '.join(declared.names)}"
         )

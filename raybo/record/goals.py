@@ -28,7 +28,7 @@ Value = TypeVar("Value", float, Array)
 
 MODES: Sequence[Mode] = ("max", "min")
 
-FEWEST, MOST = 2, 4  # metrics of a study with several
+MOST = 4  # metrics of a study
 REACH = 1e150  # values further from 0 are as good or as bad as this for every model: squares and sums stay finite
 
 
@@ -187,19 +187,18 @@ class Goals:
         metric: str = "value",
         mode: Mode = "max",
     ) -> Goals:
-        """The goals that a user declares: `metrics`, or where there are none, one metric with its mode.
+        """The goals that a user declares: `metrics`, of which one is as good as metric and mode, or metric and mode.
 
         Raises:
-            ValueError: there are not two to four metrics, or a name, a mode or a constraint is not one; names it.
+            ValueError: there are no metrics or more than four, or a name, a mode or a constraint is not one; names it.
         """
         rules = {} if constraints is None else by_name(constraints, "constraints", "bounds by name", ValueError)
         bounds = tuple(Constraint.read(name, text) for name, text in rules.items())
         a_name(metric, "metric", ValueError)
         one_of(mode, "mode", MODES, ValueError)
         wanted = {metric: mode} if metrics is None else by_name(metrics, "metrics", "modes by name", ValueError)
-        if metrics is not None and not FEWEST <= len(wanted) <= MOST:
-            remedy = "; for one give metric= and mode=" if len(wanted) == 1 else ""
-            raise ValueError(f"metrics must be {FEWEST} to {MOST} names with 'max' or 'min', got {len(wanted)}{remedy}")
+        if not 1 <= len(wanted) <= MOST:
+            raise ValueError(f"metrics must be 1 to {MOST} names with 'max' or 'min', got {len(wanted)}")
         modes = tuple(one_of(direction, f"metrics: {name}", MODES, ValueError) for name, direction in wanted.items())
         return cls(tuple(wanted), modes, bounds)
 

@@ -38,7 +38,7 @@ from raybo.record.trial import Record, Trial
 from raybo.space import Array, Cube
 
 ONE = Goals()
-GENERATION = 2  # of the rules by which methods propose; 1 are those of raybo 0.1
+GENERATION = 3  # of the rules by which methods propose and schedulers judge; 1 are those of raybo 0.1, 2 of 0.2
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class History:
         steps: how many steps a whole run has; None where that is not declared.
         judged: place among the metrics of the one that schedulers look at.
     Attributes:
-        generation: of the rules by which methods propose; 1 where raybo 0.1 began the study.
+        generation: of the rules by which methods propose and schedulers judge, see GENERATION.
         next_context: (dc,), the context that the next trial will meet, where that is known beforehand; else None.
         reports_in_order: what all trials have reported of the metric that schedulers look at, as trial, step and value,
             maximised, in the journal's order.

@@ -22,9 +22,10 @@ import numpy as np
 from raybo.common.arguments import is_number
 from raybo.common.errors import TrialError
 from raybo.common.messages import shown
+from raybo.common.refusals import refusing
 from raybo.record.events import Asked, Event, Told
 from raybo.record.goals import Goals, Mode
-from raybo.record.history import History
+from raybo.record.history import GENERATION, History
 from raybo.record.pareto import hypervolume
 from raybo.record.states import State
 from raybo.record.trial import Declared, Trial
@@ -42,6 +43,7 @@ class Ledger:
         context: the space of the contexts; None where none is declared.
         steps: how many steps a whole run has; None where that is not declared.
         judged: the metric that schedulers look at; None for the first.
+        generation: version of the rules by which methods propose and schedulers judge.
     Attributes:
         goals: what is wanted. goal: which of two values is better, with several metrics of the first.
         trials: every trial as users see it, in the order of asking.
@@ -58,6 +60,7 @@ class Ledger:
         context: Space | None = None,
         steps: int | None = None,
         judged: str | None = None,
+        generation: int = GENERATION,
     ) -> None:
         self.space = space
         self.context = context
@@ -66,6 +69,7 @@ class Ledger:
         self.trials: list[Trial] = []
         place = 0 if judged is None else self.goals.names.index(judged)
         self.history = History(space.cube, self.goals, None if context is None else context.cube, steps, place)
+        self.history.generation = generation
         self.incumbent: Trial | None = None
         self.front: list[Trial] = []
         self._front_values = np.empty((0, self.goals.k))  # of several metrics: maximised, in the front's order
@@ -149,6 +153,7 @@ class Ledger:
         order = self.goal.best_first([cast(float, trial.value) for trial in trials])
         return [trials[i] for i in order]
 
+    @refusing(TrialError, "a reference is a dict with a number for each metric")
     def reference(self, given: Mapping[str, float] | None = None) -> dict[str, float]:
         """The point above which volume counts, by metric: as given, else the worst that finished trials have shown.
 

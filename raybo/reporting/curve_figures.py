@@ -73,7 +73,7 @@ def curves(study: Study) -> ReportFigure | None:
         caption += f" The {pruned} pale ones were pruned{by}{share}."
     caption += " Dashed lines are rungs, at which trials are compared." if rungs(study) else ""
     caption += frame.note
-    return ReportFigure("curves", "What trials reported", caption, fig)
+    return ReportFigure("curves", "Learning curves", caption, fig)
 
 
 def rungs(study: Study) -> list[int]:

@@ -225,7 +225,7 @@ def success(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure 
         f"all others are as in trial {through.number}, and marks are all trials, whatever their other values."
         f"{subsample_note(done, MARKS)}"
     )
-    return ReportFigure("success", "Where trials succeed", caption, fig)
+    return ReportFigure("success", "Probability of success", caption, fig)
 
 
 def _stairs(study: Study, a: str, b: str) -> tuple[list[float], list[float]]:

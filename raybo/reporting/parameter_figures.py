@@ -69,7 +69,7 @@ def importance_bars(study: Study, emulator: Emulator, found: Importance) -> Repo
         f"parameter explains alone, and with its interactions. Whiskers are 90 % posterior intervals"
         f"{'' if study.description.method in DESIGNS else SEARCHED}. {_trust(emulator)}"
     )
-    return ReportFigure("importance", "Which parameters matter", caption, fig)
+    return ReportFigure("importance", "Parameter importance", caption, fig)
 
 
 def parallel(study: Study, order: list[int]) -> ReportFigure | None:

@@ -173,7 +173,7 @@ def timeline(study: Study) -> ReportFigure | None:
         "while the study ran; its pauses do not count" if pauses_of(study) else "between the first trial and the last"
     )
     caption = f"A row for each worker, a bar for each trial, white where it was idle; {share} {away}.{many}"
-    return ReportFigure("timeline", "What the workers did", caption, fig)
+    return ReportFigure("timeline", "Timeline of the workers", caption, fig)
 
 
 def suggestions(study: Study) -> ReportFigure | None:
@@ -207,7 +207,7 @@ def suggestions(study: Study) -> ReportFigure | None:
         f"How long the method took to suggest each trial (median {_seconds(median)}), beside how long the trial itself "
         f"took; the scale is logarithmic.{subsample_note(asked)}"
     )
-    return ReportFigure("suggestions", "Time of a suggestion", caption, fig)
+    return ReportFigure("suggestions", "Time per suggestion", caption, fig)
 
 
 def hover(study: Study, trial: Trial) -> str:

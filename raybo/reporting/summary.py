@@ -39,9 +39,9 @@ def facts(study: Study) -> str:
         ("", f"finished{of_planned(study)}", str(done)),
         ("failed" if failed else "", "failed", str(failed)),
     ]
-    if study.incumbent is not None and (expected := study.expected(study.best)) is not None:
-        over = "its expected value over contexts" if study.context is not None else "what a model expects there"
-        facts.append(("", over, shown(expected[0])))
+    if study.incumbent is not None and (expected := study.expected(study.recommended)) is not None:
+        over = " over contexts" if study.context is not None else ""
+        facts.append(("", f"expected of the recommended trial{over}", shown(expected[0])))
     if done and (found := study.confirmed):
         why = (
             "which broke the fewest constraints in further runs"
@@ -50,7 +50,7 @@ def facts(study: Study) -> str:
         )
         facts.append(("", f"mean of trial {found[0].trial.number}, {why}", shown(found[0].mean)))
     if running := study.count(State.PENDING):
-        facts.append(("", "running or enqueued when this was made", str(running)))
+        facts.append(("", "running or enqueued", str(running)))
     if pruned := study.count(State.PRUNED):
         facts.append(("", "pruned", str(pruned)))
         if saved := saved_share(study.trials, study.steps):
@@ -60,12 +60,10 @@ def facts(study: Study) -> str:
     if stopped := study.count(State.STOPPED):
         facts.append(("", "stopped", str(stopped)))
     seconds = sum(trial.seconds or 0.0 for trial in study.trials)
-    facts.append(("", "in trials", _duration(seconds)))
+    facts.append(("", "total trial time", _duration(seconds)))
     if elapsed := _elapsed(study):
         paused = sum(end - begin for begin, end in pauses_of(study))
-        facts.append(
-            ("", "while it ran, without pauses" if paused else "from beginning to end", _duration(elapsed - paused))
-        )
+        facts.append(("", "elapsed, without pauses" if paused else "elapsed", _duration(elapsed - paused)))
     cards = "".join(
         f'<div class="fact {kind}"><b>{html.escape(value)}</b><span>{html.escape(name)}</span></div>'
         for kind, name, value in facts
@@ -90,9 +88,9 @@ def _reached(study: Study) -> tuple[str, str, str]:
 
 
 def best_configuration(study: Study) -> str:
-    """The best trial's parameters; with several metrics those of the front, where nothing is feasible the nearest.
+    """The recommended trial's parameters; with several metrics those of the front.
 
-    Where none has finished, those of the pruned one that came furthest.
+    Where nothing is feasible, the nearest; where none has finished, those of the pruned one that came furthest.
     """
     if (furthest := study.furthest) is not None:
         rows = [(name, shown(value)) for name, value in study.space.named_values(furthest.config)]
@@ -110,12 +108,13 @@ def best_configuration(study: Study) -> str:
             )
             for trial in study.front
         ]
-        return f"<section class=whole><h2>The front</h2><div class=wide>{_table(head, front)}</div></section>"
+        return f"<section class=whole><h2>Pareto front</h2><div class=wide>{_table(head, front)}</div></section>"
     if study.incumbent is None:
         return f"<section><h2>Nothing is feasible yet</h2><p class=what>{html.escape(study.nearest)}</p></section>"
-    best = study.best
-    rows = [(name, shown(value)) for name, value in study.space.named_values(best.config)]
-    return f"<section><h2>Best trial: number {best.number}</h2>{_table((), rows)}</section>"
+    used = study.recommended
+    rows = [(name, shown(value)) for name, value in study.space.named_values(used.config)]
+    words = html.escape(f"{study.recommendation}.")
+    return f"<section><h2>Recommended: trial {used.number}</h2><p class=what>{words}</p>{_table((), rows)}</section>"
 
 
 def settings(study: Study) -> str:
@@ -166,7 +165,7 @@ def failures(study: Study) -> str:
     rows = [(str(count), reason, examples[reason]) for reason, count in counted.most_common(REASONS)]
     rest = len(counted) - len(rows)
     more = f"<p class=what>and {rest} more reasons</p>" if rest else ""
-    head = ("trials", "why they failed", "the first")
+    head = ("trials", "reason", "first trial")
     return f"<section><h2>Failures</h2>{_table(head, rows)}{more}</section>"
 
 
@@ -187,7 +186,7 @@ def best_trials(study: Study) -> str:
         )
         for trial in best
     ]
-    head = ("trial", study.description.metric, "seconds", *study.space.names, "why it was tried")
+    head = ("trial", study.description.metric, "seconds", *study.space.names, "reason")
     return f"<section><h2>The best trials</h2><div class=wide>{_table(head, rows)}</div></section>"
 
 

@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from raybo.methods.best import interval
 from raybo.record.origin import Origin
 from raybo.record.states import FAILURES, State
 from raybo.record.trial import Trial
@@ -82,20 +83,21 @@ def best_view(study: Study, context: Mapping[str, Any] | None = None, *, one_lin
         return Group(front_view(study, one_line=one_line), *limits)
     if context is None and not study.goals.is_plain and not study.front:
         return Group(Text(study.nearest, "yellow"), *limits)
-    best = study.best if context is None else study.best_for(context)
     metric = study.description.metric
-    words = Text.assemble("best ", (f"{metric} {best.value:.6g}", "bold green"), f" (trial {best.number})")
-    if study.context is not None and "expected" in best.details:
-        words = Text.assemble(
-            "best expected " if context is None else f"best at {context_line(context)}: ",
-            (f"{metric} {best.details['expected']:.6g}", "bold green"),
-            f" ± {best.details['expected_sd']:.2g} (trial {best.number}, which measured {best.value:.6g}"
-            f"{'' if best.context is None else f' at {context_line(best.context)}'})",
-        )
-    elif not one_line and study.expected(best) is not None:
-        words.append_text(_expected_beside(study, best))
-    if one_line:
+    if one_line:  # while it runs, what is seen several times a second
+        best = study.best
+        words = Text.assemble("best ", (f"{metric} {best.value:.6g}", "bold green"), f" (trial {best.number})")
         return Group(words, Named(config_values(study, best), most_lines=1))
+    if context is None:
+        about, mark, why = study.recommendation.partition(";")
+        words = Text.assemble("recommended: ", (about, "bold green"), mark + why)
+        return Group(words, named_grid(config_values(study, study.recommended)), *limits)
+    best = study.best_for(context)
+    words = Text.assemble(
+        f"best at {context_line(context)}: ", (f"trial {best.number}, {metric} {best.value:.6g}", "bold green")
+    )
+    if "expected" in best.details:
+        words.append(f"; the model expects {interval(best.details['expected'], best.details['expected_sd'])} there")
     return Group(words, named_grid(config_values(study, best)), *limits)
 
 
@@ -105,44 +107,29 @@ def furthest_in_words(study: Study, trial: Trial) -> str:
     return f"trial {trial.number} came furthest, {study.description.metric} {value:.6g} at step {step}, and was pruned"
 
 
-def _expected_beside(study: Study, best: Trial) -> Text:
-    """Return a model's expectation of the best observed trial, and the trial of which it expects more."""
-    text = f"; the model expects {_expected(study, best)} there"
-    most = study.best_expected
-    if most.number != best.number:
-        text += f", and the best from trial {most.number}: {_expected(study, most)}"
-    return Text(text)
-
-
-def _expected(study: Study, trial: Trial) -> str:
-    expected = study.expected(trial)
-    return "" if expected is None else f"{expected[0]:.6g} ± {expected[1]:.2g}"
-
-
 def confirmations(study: Study) -> list[RenderableType]:
-    """Return the configurations that were run again at the end, the recommended one first; empty if none was."""
+    """Return a table of the configurations that were run again at the end, the recommended one first; empty if none."""
     found = study.confirmed
     if not found:
         return []
-    best, metric = found[0], study.description.metric
+    metric = study.description.metric
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     has_broken = any(each.infeasible for each in found)
-    for name in ("trial", f"mean {metric}", "± error", "runs", *["infeasible"] * has_broken, f"searched {metric}"):
+    for name in (
+        "trial",
+        f"mean {metric}",
+        "standard error",
+        "runs",
+        *["infeasible"] * has_broken,
+        f"searched {metric}",
+    ):
         table.add_column(name, justify="right")
     for each in found:
         error = "" if each.error is None else f"{each.error:.2g}"
         runs = f"{len(each.values)} of {each.planned}" if len(each.values) < each.planned else str(each.planned)
         infeasible = [str(each.infeasible)] * has_broken
         table.add_row(str(each.trial.number), f"{each.mean:.6g}", error, runs, *infeasible, f"{each.trial.value:.6g}")
-    words = Text.assemble(
-        "recommended by the means of further runs: ",
-        (f"trial {best.trial.number}", "bold green"),
-        f", {best.mean:.6g}",
-        f"; but it breaks constraints in {best.infeasible} of {best.planned}, and every other in as many or more"
-        if best.infeasible
-        else "",
-    )
-    return [words, named_grid(config_values(study, best.trial)), table]
+    return [table]
 
 
 def options_table(names: Sequence[str], describe: Describe) -> Group:

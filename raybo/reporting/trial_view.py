@@ -28,7 +28,7 @@ OUTPUT_LINES = 40  # of what it printed, the last
 
 
 def trial_view(study: Study, number: int) -> Group:
-    """Return the output of `raybo show --trial`: result, configuration, why it was tried, its events, its traceback.
+    """Return the output of `raybo show --trial`: result, configuration, reason, tags, events, traceback, output, files.
 
     Raises:
         TrialError: there is no such trial.
@@ -39,14 +39,14 @@ def trial_view(study: Study, number: int) -> Group:
     parts: list[RenderableType] = [_heading(study, trial)]
     parts += _section("configuration", [(n, shown(v)) for n, v in study.space.named_values(trial.config)])
     tags = [(key, _brief(value)) for key, value in trial.tags.items()]
-    parts += [Text("\nwhy it was tried", style="bold"), Text(f"  {study.explain(trial)}")]
-    parts += _section("what the method noted", tags)
+    parts += [Text("\nreason", style="bold"), Text(f"  {study.explain(trial)}")]
+    parts += _section("tags", tags)
     returned = trial.details.get("metrics") or {}
     metrics = {**(trial.context or {}), **{name: v for name, v in returned.items() if name not in trial.values}}
-    parts += _section("what else it returned", [(name, shown(value)) for name, value in metrics.items()])
+    parts += _section("other metrics", [(name, shown(value)) for name, value in metrics.items()])
     parts += _curve(study, trial)
     happened = [event for event in study.events if event.trial == number and event.kind is not Kind.REPORTED]
-    parts += _section("what happened", [_described(event) for event in happened])
+    parts += _section("events", [_described(event) for event in happened])
     ran, last = study.code_of(trial), last_code(study.events)
     if ran is not None and last is not None and (changes := differences(ran, last)):
         parts += [Text(f"\nran under other code than the last run: {', '.join(changes)}", style="yellow")]
@@ -56,7 +56,7 @@ def trial_view(study: Study, number: int) -> Group:
     if directory := study.directory(trial):
         parts += _output(directory / OUTPUT, next(e.at for e in study.events if e.trial == number))
     if places := study.files(trial):
-        parts += [Text("\nits files", style="bold"), *(Text(f"  {place}") for place in places)]
+        parts += [Text("\nfiles", style="bold"), *(Text(f"  {place}") for place in places)]
     return Group(*parts)
 
 
@@ -96,7 +96,7 @@ def _curve(study: Study, trial: Trial) -> list[RenderableType]:
     figures = f"{shown(first[1])} at step {first[0]}"
     if len(values) > 1:
         figures += f", {shown(last[1])} at step {last[0]}, best {shown(best)} at step {at}"
-    lines = [Text("\nwhat it reported", style="bold"), Text(f"  {spark_line(values)}"), Text(f"  {figures}")]
+    lines = [Text("\nlearning curve", style="bold"), Text(f"  {spark_line(values)}"), Text(f"  {figures}")]
     if verdict := verdict_in_words(trial):
         lines.append(Text(f"  {verdict}", style=STYLES[trial.state]))
     return list(lines)
@@ -113,7 +113,7 @@ def _output(path: Path, asked: str) -> list[RenderableType]:
             lines = without_colours(file.read().decode(errors="replace")).splitlines()
     except OSError:
         return []
-    title = f"\nthe end of what it printed ({path.name})" if size and len(lines) > OUTPUT_LINES else "\nwhat it printed"
+    title = f"\nend of the output ({path.name})" if size and len(lines) > OUTPUT_LINES else "\noutput"
     return [Text(title, style="bold"), Text("\n".join(lines[-OUTPUT_LINES:]))] if lines else []
 
 
@@ -122,9 +122,10 @@ def _described(event: Event) -> tuple[str, str]:
     attempt = f"attempt {data['attempt']}" if "attempt" in data else ""
     seconds = f"{data['seconds']:.3f} s" if isinstance(data.get("seconds"), (int, float)) else ""
     words = {
-        Kind.ASKED: f"asked, after {1_000 * float(data.get('suggest_seconds', 0.0)):.1f} ms of computation",
-        Kind.RETRIED: f"started again: {data.get('reason', '')}",
-        Kind.CONTEXT_OBSERVED: "observed its context",
+        Kind.ASKED: f"proposed in {1_000 * float(data.get('suggest_seconds', 0.0)):.1f} ms",
+        Kind.TOLD: "finished",
+        Kind.RETRIED: f"retried: {data.get('reason', '')}",
+        Kind.CONTEXT_OBSERVED: "context observed",
         Kind.PRUNED: f"pruned: {data.get('reason', '')}",
         Kind.PAUSED: f"paused: {data.get('reason', '')}",
         Kind.RESUMED: f"resumed after step {data.get('step', 0)}",

@@ -125,7 +125,7 @@ class Trials:
             room -= CONTEXT + BETWEEN
         has_why = room >= LEAST_WHY + BETWEEN
         if has_why:
-            table.add_column("why", overflow="ellipsis", no_wrap=True, max_width=room - BETWEEN)
+            table.add_column("reason", overflow="ellipsis", no_wrap=True, max_width=room - BETWEEN)
         for i, trial in enumerate(self.trials):
             why, style = self._why(trial)
             context = [] if self.study.context is None else [Named(named(trial.context or {}), 1)]
@@ -149,7 +149,7 @@ class Trials:
             table.add_column("context", ratio=1)
         table.add_column("configuration", ratio=3)
         if has_why:
-            table.add_column("why", overflow="fold", ratio=2, no_wrap=self.one_line)
+            table.add_column("reason", overflow="fold", ratio=2, no_wrap=self.one_line)
         for i, trial in enumerate(self.trials):
             why, style = self._why(trial)
             below = "" if has_why or self.one_line else why

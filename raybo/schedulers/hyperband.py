@@ -21,6 +21,8 @@ from raybo.schedulers.rungs import Climbed, Ladder, climbed_by, is_paused, last_
 from raybo.schedulers.scheduler import Scheduler
 from raybo.schedulers.verdict import Verdict
 
+SINCE = 3  # the generation from which there are as many brackets as in the paper
+
 
 @dataclass(frozen=True, kw_only=True)
 class Hyperband(Scheduler):
@@ -56,10 +58,10 @@ class Hyperband(Scheduler):
 
     def _brackets(self, history: History) -> tuple[Ladder, ...]:
         assert history.steps is not None
-        return brackets(self.grace, self.eta, history.steps)
+        make = brackets if history.generation >= SINCE else brackets_before
+        return make(self.grace, self.eta, history.steps)
 
     def _ladder_of(self, history: History, trial: int) -> Ladder:
-        assert history.steps is not None
         ladders = self._brackets(history)
         return ladders[in_turn(shares(len(ladders), self.eta), trial)]
 
@@ -70,7 +72,19 @@ class Hyperband(Scheduler):
 
 @lru_cache(maxsize=8)
 def brackets(grace: int, eta: int, steps: int) -> tuple[Ladder, ...]:
-    """Return a ladder for each number of halvings, most first; the last has no rung, its trials run in full."""
+    """Return a ladder for each number of halvings, most first: the last has none, its trials run in full.
+
+    The most is s_max of algorithm 1, line 1: the largest s with grace * eta^s <= steps.
+    """
+    halvings = 0
+    while grace * eta ** (halvings + 1) <= steps:
+        halvings += 1
+    return tuple(Ladder(grace * eta ** (halvings - s), eta, steps, s) for s in range(halvings, -1, -1))
+
+
+@lru_cache(maxsize=8)
+def brackets_before(grace: int, eta: int, steps: int) -> tuple[Ladder, ...]:
+    """Return the brackets of generations 1 and 2: one more, unless steps are grace times a power of eta."""
     ladders = [Ladder(grace, eta, steps)]
     while ladders[-1].rungs:
         ladders.append(Ladder(ladders[-1].grace * eta, eta, steps))

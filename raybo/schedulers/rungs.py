@@ -18,22 +18,25 @@ from raybo.schedulers.verdict import Verdict, in_words, ordinal
 
 @dataclass(frozen=True)
 class Ladder:
-    """The rungs grace * eta^k below the last step; beyond the last there is nothing to decide.
+    """The rungs grace * eta^k below the last step, or the first few of them; there is nothing to decide beyond.
 
     Attributes:
         grace: the first rung. eta: one in `eta` of those at a rung continues, and the next rung is `eta` times as far.
         steps: of a whole run.
+        count: how many rungs there are; None for all.
     """
 
     grace: int
     eta: int
     steps: int
+    count: int | None = None
 
     @property
     def rungs(self) -> tuple[int, ...]:
         """The steps, going up."""
-        rungs, rung = [], self.grace
-        while rung < self.steps:
+        rungs: list[int] = []
+        rung = self.grace
+        while rung < self.steps and len(rungs) != self.count:
             rungs.append(rung)
             rung *= self.eta
         return tuple(rungs)

@@ -137,11 +137,19 @@ def goals_or_earlier(
         if metrics is None and metric is None and mode is None:
             metrics = earlier.goals.metrics
         if metrics is None and earlier.goals.k == 1:
-            metric, mode = metric or earlier.metric, mode or earlier.mode
+            metric = earlier.metric if metric is None else metric
+            mode = earlier.mode if mode is None else mode
     try:
-        goals = Goals.of(metrics, constraints, metric=metric or "value", mode=mode or "max")
+        goals = Goals.of(
+            metrics,
+            constraints,
+            metric="value" if metric is None else metric,
+            mode="max" if mode is None else mode,
+        )
     except ValueError as error:
         raise MethodError(str(error)) from None
-    if metric not in (None, "value", goals.names[0]) or mode not in (None, "max", goals.modes[0]):
+    if metrics is not None and (
+        metric not in (None, "value", goals.names[0]) or mode not in (None, "max", goals.modes[0])
+    ):
         raise MethodError("give metric and mode for one metric, or metrics for several, not both")
     return goals

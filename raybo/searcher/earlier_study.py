@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from raybo.common.errors import JournalError, SpaceError
+from raybo.common.errors import JournalError, NumericalError, SpaceError
 from raybo.common.messages import counted
 from raybo.common.threads import limit_threads
 from raybo.methods.parts.running_trials import predicted
@@ -247,13 +247,19 @@ def _scaled(value: float, scale: str) -> float:
 
 
 def modelled(prior: EarlierStudy, space: Space) -> EarlierStudy:
-    """Return what a study knows with the model of it: the likeliest hyperparameters, and its mean over the cube."""
+    """Return what a study knows with the model of it: the likeliest hyperparameters, and its mean over the cube.
+
+    Raises:
+        JournalError: it cannot be modelled.
+    """
     flags = tuple(space.cube.categorical[axis] for axis in prior.axes)
     observations, model = Observations.of(prior.X, np.array(prior.scores), flags), structured_model(flags)
-    with limit_threads(1):
-        theta = np.round(fit_map(observations, model), 4)
-        over = GP.of(observations, model, theta).mean(
-            space.cube.uniform(np.random.default_rng(0), OVER_CUBE)[:, prior.axes]
-        )
+    cube = space.cube.uniform(np.random.default_rng(0), OVER_CUBE)[:, prior.axes]
+    try:
+        with limit_threads(1):
+            theta = np.round(fit_map(observations, model), 4)
+            over = GP.of(observations, model, theta).mean(cube)
+    except NumericalError as error:
+        raise JournalError(f"{prior.study}: its results cannot be modelled ({error})") from error
     spread = max(float(over.std()), LEAST_SPREAD)
     return replace(prior, theta=theta.tolist(), centre=round(float(over.mean()), 6), spread=round(spread, 6))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -67,7 +67,7 @@ def fitting(paths: Iterable[Path], wanted: Wanted) -> list[tuple[Path, EarlierSt
 def _listed(given: object) -> list[Any]:
     if isinstance(given, (str, os.PathLike)) or _is_study(given):
         return [given]
-    if not isinstance(given, Iterable) or isinstance(given, (bytes, Mapping)):
+    if not isinstance(given, (list, tuple)):
         raise JournalError(f"prior must be a study, a journal, or a list of them, got {shown(given)}")
     return list(given)
 
@@ -120,6 +120,8 @@ def _those_that_fit(paths: Sequence[Path], wanted: Wanted, where: str) -> list[E
 def _read(path: Path, wanted: Wanted) -> EarlierStudy:
     if wanted.path is not None and os.path.realpath(path) == os.path.realpath(wanted.path):
         raise JournalError(f"{path}: it is this study's own journal, which cannot be its prior; name an earlier one")
+    if not path.exists():
+        raise JournalError(f"prior {path}: no such file")
     description, events = read(path)
     return what_it_knows(_Read(description, events, path), wanted, path.name)
 

@@ -18,6 +18,7 @@ from raybo import methods, schedulers
 from raybo.common.arguments import whole_number
 from raybo.common.errors import MethodError, NumericalError, TrialError
 from raybo.common.messages import first_line, shown
+from raybo.common.refusals import refusing
 from raybo.common.threads import limit_threads
 from raybo.methods.best import Recommender, expected_gain
 from raybo.methods.explaining import explain, is_proposed, reading_tags
@@ -78,6 +79,9 @@ def trial_seed(study: int, number: int) -> int:
     return int(np.random.SeedSequence(study, spawn_key=(number, Stream.TRIAL)).generate_state(1)[0])
 
 
+OF_TRIAL = "a trial is its number or what ask returned, and goes with a value, a text or a context as declared"
+
+
 class Searcher:
     """Proposes configurations and learns from their results.
 
@@ -91,15 +95,15 @@ class Searcher:
         trials: how many trials are planned; some methods depend on it.
         context: variables that each trial observes but nobody controls, declared like a space:
             `{"demand": raybo.Float(0, 1)}`.
-        metrics: two to four metrics by name, each "max" or "min": `{"accuracy": "max", "seconds": "min"}`.
+        metrics: up to four metrics by name, each "max" or "min": `{"accuracy": "max", "seconds": "min"}`.
         constraints: bounds on the numbers given to `tell`, by name: `{"memory": "<= 2e9"}`.
         metric: the name of a single metric, None for "value"; with constraints, `tell` takes a dict that holds it.
         steps: how many steps a whole run has, if trials report as they go.
         scheduler: the name of the rule that ends trials early, see `raybo schedulers`, or your own, as for a method;
             None for no rule.
         scheduler_options: its options.
-        generation: which version of the methods' rules to use for proposals, None for the newest; 1 for a study started
-            with raybo 0.1.
+        generation: which version of the methods' and schedulers' rules to use, None for the newest; 1 for a study
+            started with raybo 0.1, 2 with 0.2.
         storage: the journal, an SQLite file that is made if it is not there; None keeps the trials in memory only. See
             below.
         prior: earlier studies of the same job or of like ones: studies, journals, directories of journals, or "auto"
@@ -171,7 +175,7 @@ class Searcher:
                 kept,
             )
             self._begin(description, made, rule)
-            priors = _priors(prior, description, kept) if prior else []
+            priors = [] if isinstance(prior, tuple) and not prior else _priors(prior, description, kept)
             if kept is not None:
                 kept.begin(description)
                 self._replay(kept.events)
@@ -179,7 +183,7 @@ class Searcher:
             for earlier in priors:
                 self.apply(earlier)
             self._commit()
-            if trials is not None and trials != self.ledger.planned:
+            if trials is not None and whole_number(trials, "trials") != self.ledger.planned:
                 self.plan(trials)
         except BaseException:  # whatever ends the opening must give the lock back; it is passed on
             if kept is not None:
@@ -187,6 +191,7 @@ class Searcher:
             raise
 
     @classmethod
+    @refusing(MethodError, "a searcher is made of a study's description, with its method and scheduler")
     def of(
         cls, description: Description, method: methods.Method | None = None, scheduler: Scheduler | None = None
     ) -> Searcher:
@@ -225,9 +230,8 @@ class Searcher:
         name = description.scheduler
         self.rule = None if scheduler is None or name is None else Rule(name, scheduler)
         judged = None if self.rule is None else self.rule.metric
-        self.ledger = Ledger(self.space, self.goals, self.context, self.steps, judged)
+        self.ledger = Ledger(self.space, self.goals, self.context, self.steps, judged, description.generation)
         self.history = self.ledger.history
-        self.history.generation = description.generation
         self.trials = self.ledger.trials
         self._recommender = Recommender(self.ledger)
         self._warned = False
@@ -297,6 +301,7 @@ class Searcher:
         self._commit()
         return self.trials[numbers[0]] if n is None else [self.trials[number] for number in numbers]
 
+    @refusing(TrialError, OF_TRIAL)
     def tell(
         self, trial: Trial | int, value: float | Mapping[str, Any], context: Mapping[str, Any] | None = None
     ) -> Trial:
@@ -321,6 +326,7 @@ class Searcher:
             warnings.warn(f"trial {number}: {NO_CONTEXT}", stacklevel=2)
         return ended
 
+    @refusing(TrialError, OF_TRIAL)
     def fail(self, trial: Trial | int, reason: str, context: Mapping[str, Any] | None = None) -> Trial:
         """Say that a trial ended without a value. This is data for the method, not an error; its context counts too.
 
@@ -331,6 +337,7 @@ class Searcher:
         number = self._pending(trial)
         return self._apply(Failed(number, reason=str(reason), **self._read(context, number)))
 
+    @refusing(TrialError, OF_TRIAL)
     def report(self, trial: Trial | int, value: float | Mapping[str, Any], step: int | None = None) -> Verdict:
         """Report the result of one step of a trial; returns the verdict on whether the trial should continue.
 
@@ -367,6 +374,7 @@ class Searcher:
         self._verdicts[number] = verdict, self.ledger.last_event, rule
         return verdict
 
+    @refusing(TrialError, OF_TRIAL)
     def prune(self, trial: Trial | int, why: str = "") -> Trial:
         """End a trial, because of the verdict on its last report or for a reason of your own.
 
@@ -394,6 +402,7 @@ class Searcher:
             raise TrialError(f"trial {number}: no scheduler has paused it; continue it, or prune it")
         return self._carry_out(verdict, rule, number, seen)
 
+    @refusing(TrialError, OF_TRIAL)
     def retry(self, trial: Trial | int, reason: str = "") -> Trial:
         """Say that a trial starts again, under its own number: it was interrupted, or has failed.
 
@@ -431,8 +440,27 @@ class Searcher:
         return self._apply(self.known(config), result)
 
     @property
+    def recommended(self) -> Trial:
+        """The trial whose configuration to use: that for which a model expects the best value, see `best_expected`.
+
+        As with noise the best value measured is partly luck, it need not be `best`. If configurations were run again to
+        confirm them, it is the one with the best mean of these runs.
+
+        Raises:
+            TrialError: as `best`.
+        """
+        return self._recommender.recommended
+
+    @property
+    def recommendation(self) -> str:
+        """Which trial is recommended, and why, in a sentence; TrialError as `best`."""
+        return self._recommender.sentence
+
+    @property
     def best(self) -> Trial:
-        """The best feasible trial; if a context is declared, the one with the best estimated expectation over it.
+        """The feasible trial with the best value measured; with noise that is partly luck, and `recommended` is not.
+
+        If a context is declared, it is the one with the best estimated expectation over it.
 
         A lucky context does not make a trial the best. With a context, the estimate and its standard deviation, in the
         user's units, are `best.details["expected"]` and `["expected_sd"]`, once enough trials have finished for a
@@ -501,7 +529,8 @@ class Searcher:
 
     def explain(self, trial: Trial | int) -> str:
         """In a few words, why this trial was proposed; TrialError if there is no such trial."""
-        return explain(self.method, trial if isinstance(trial, Trial) else self.trials[self.history.require(trial)])
+        found = trial if isinstance(trial, Trial) else self.trials[self.history.require(trial)]
+        return explain(self.method, found, self.goals)
 
     def __repr__(self) -> str:
         """One line: method, space, how many trials there are, and the best of them."""

@@ -8,6 +8,7 @@ be run: encode(decode(x)).
 from raybo.space.branches import branches_of, choice_names
 from raybo.space.context import Reading, context_space, read_context, read_text
 from raybo.space.cube import Cube
+from raybo.space.numeric import named
 from raybo.space.objects import Opaque, object_from_json, object_to_json, same
 from raybo.space.parameters import Array, Categorical, Float, Integer, Ordinal, Parameter
 from raybo.space.paths import Path, label
@@ -33,6 +34,7 @@ __all__ = [
     "choice_names",
     "context_space",
     "label",
+    "named",
     "object_from_json",
     "object_to_json",
     "read_context",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from raybo.common.errors import SpaceError
 from raybo.common.messages import shown
+from raybo.common.refusals import refusing
 from raybo.space.levels import LISTED_LEVELS, MIDDLE, Array, check_guess
 from raybo.space.numeric import Float, Integer
 from raybo.space.objects import equal, identical, object_to_json, same
@@ -30,6 +31,11 @@ UNSET = _Unset.UNSET
 class Categorical:
     """One of the given choices, which may be any objects and have no order.
 
+    Choices are different if their types are: 1, 1.0 and True are three.
+
+    Raises:
+        SpaceError: the choices are not a list of different values, or the guess is not one of them.
+
     Attributes:
         choices: the values.
         guess: the one that you believe to be best, as in `Float`: `Categorical(["rbf", "linear"], guess="rbf")`.
@@ -41,6 +47,9 @@ class Categorical:
 
     choices: Sequence[Any]
     guess: Any = field(default=UNSET, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.check(type(self).__name__)
 
     def __repr__(self) -> str:
         guess = [f"guess={self.guess!r}"] if self.has_guess else []
@@ -75,6 +84,7 @@ class Categorical:
                     return i
         raise SpaceError(f"{name}: {shown(value)} is not one of {shown(list(self.choices))}")
 
+    @refusing(SpaceError, "accept takes a value and the parameter's name")
     def accept(self, value: object, name: str) -> Any:
         """Return the choice as it was declared; raise SpaceError if the value is not one."""
         return self.choices[self.position(value, name)]

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from raybo.common.arguments import finite_number, is_number, one_of
 from raybo.common.errors import SpaceError
 from raybo.common.messages import shown
+from raybo.common.refusals import refusing
 from raybo.space.levels import LISTED_LEVELS, MIDDLE, Array, check_guess
 
 Scale: TypeAlias = Literal["linear", "log", "logit"]
@@ -72,6 +73,9 @@ class Float(_Number):
 
     If low equals high, it is a constant.
 
+    Raises:
+        SpaceError: the range is not valid, or the guess is not in it.
+
     Attributes:
         scale: "linear"; "log", the same as `log=True`; or "logit", log(v / (1 - v)), for a share or a discount, where
             0.99 and 0.999 differ as much as 0.9 and 0.99 do: `Float(0.5, 0.9999, scale="logit")`.
@@ -97,6 +101,7 @@ class Float(_Number):
             object.__setattr__(self, "log", True)
         elif self.log is True and isinstance(self.scale, str) and self.scale == "linear":
             object.__setattr__(self, "scale", "log")
+        self.check("Float")
 
     def __repr__(self) -> str:
         return _repr(self, ["scale='logit'"] * (self.scale == "logit"))
@@ -136,6 +141,7 @@ class Float(_Number):
             return 1
         return None if self.step is None else round((self.high - self.low) / self.step) + 1
 
+    @refusing(SpaceError, "accept takes a value and the parameter's name")
     def accept(self, value: object, name: str) -> float:
         """Return the value as it will be run; raise SpaceError if it is not one of this parameter's."""
         if not is_number(value):
@@ -224,6 +230,7 @@ class Integer(_Number):
 
     def __post_init__(self) -> None:
         _plain_numbers(self, int)
+        self.check("Integer")
 
     def __repr__(self) -> str:
         return _repr(self)
@@ -250,6 +257,7 @@ class Integer(_Number):
         """Return the number of values."""
         return (self.high - self.low) // self.step + 1
 
+    @refusing(SpaceError, "accept takes a value and the parameter's name")
     def accept(self, value: object, name: str) -> int:
         """Return the value as it will be run; raise SpaceError if it is not one of this parameter's."""
         if not is_number(value) or value != int(value):
@@ -298,6 +306,12 @@ class Integer(_Number):
         if self.count > LISTED_LEVELS:
             return None
         return np.array([MIDDLE]) if self.count == 1 else self.encode(range(self.low, self.high + 1, self.step))
+
+
+def named(error: SpaceError, name: str) -> SpaceError:
+    """Return the refusal of a parameter with its name in place of its class."""
+    kind, _, why = str(error).partition(": ")
+    return SpaceError(f"{name}: {why}") if kind in ("Float", "Integer", "Categorical", "Ordinal") else error
 
 
 # ---- numbers and their axes

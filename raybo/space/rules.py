@@ -26,7 +26,7 @@ import numpy as np
 
 from raybo.common.arguments import a_list, is_real
 from raybo.common.errors import SpaceError
-from raybo.common.messages import nearest, shown
+from raybo.common.messages import nearest, shortened, shown
 from raybo.space.branches import branches_of, choice_names
 from raybo.space.parameters import Array, Categorical, Ordinal, Parameter
 
@@ -154,7 +154,7 @@ class _Reader:
         self.named: set[int] = set()
 
     def refusal(self, problem: str) -> SpaceError:
-        return SpaceError(f"where {shown(self.text[:SHOWN] + '...' * (len(self.text) > SHOWN))}: {problem}")
+        return SpaceError(f"where {shown(self.text[:SHOWN] + '...' * (len(self.text) > SHOWN))}: {shortened(problem)}")
 
     def tree(self) -> ast.expr:
         def word(quoted: re.Match[str]) -> str:

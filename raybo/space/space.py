@@ -11,6 +11,7 @@ import numpy as np
 
 from raybo.common.errors import SpaceError
 from raybo.common.messages import shown
+from raybo.common.refusals import refusing
 from raybo.space.branches import branches_of, choice_names
 from raybo.space.cube import Cube
 from raybo.space.parameters import Array, Categorical, Float, Integer, Parameter
@@ -31,6 +32,11 @@ from raybo.space.tune import read_param_space
 Config: TypeAlias = dict[str, Any]
 Row: TypeAlias = list[float | int | None]  # a configuration as JSON: numbers, positions of choices, None if not open
 
+SPACE = "a space is a dict from names to parameters, with rules as text"
+CONFIG = "a configuration is a dict of the space's parameters"
+POINTS = "points of the cube are an array of finite numbers, a row of d for each"
+ROW = "a row holds a number, a position or None for each parameter"
+
 
 class Space:
     """A search space: named parameters, possibly nested, and the constants among them.
@@ -44,9 +50,8 @@ class Space:
             `["depth * width <= 64", "max(a, b) > 2 * c"]`. See `raybo.space.rules` for what they may hold. A rule does
             not apply to configurations in which one of its parameters is not open.
     Raises:
-        SpaceError: an empty space, a name that is not a string or that two parameters share, an impossible range,
-            something that is not a parameter, a guess that is not one of its parameter's values, a rule that cannot be
-            read, or rules that hardly any point satisfies or that the guesses break.
+        SpaceError: an empty space, a name that is not a string or that two parameters share, something that is not a
+            parameter, a rule that cannot be read, or rules that hardly any point satisfies or that the guesses break.
     Example:
         >>> rate, depth = raybo.Float(1e-3, 1, log=True), raybo.Integer(1, 9)
         >>> space = raybo.Space({"rate": rate, "model": {"depth": depth}})
@@ -56,6 +61,7 @@ class Space:
         {'rate': 0.1, 'model': {'depth': 3}}
     """
 
+    @refusing(SpaceError, SPACE)
     def __init__(
         self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]], where: Sequence[str] | str | None = None
     ) -> None:
@@ -67,8 +73,6 @@ class Space:
         self.parameters: dict[Path, Parameter] = dict(leaves(template))
         if not self.parameters:
             raise SpaceError("a space needs at least one parameter, got none")
-        for path, parameter in self.parameters.items():
-            parameter.check(label(path))
         self.rules = read_rules(where, self.names, list(self.parameters.values()))
         self.cube = Cube(list(self.parameters.values()), conditions(self.parameters), self.rules)
         self._flat = all(
@@ -77,6 +81,7 @@ class Space:
         )  # the usual case, decoded without recursion
 
     @classmethod
+    @refusing(SpaceError, SPACE)
     def from_tune(cls, param_space: Mapping[str, Any], where: Sequence[str] | str | None = None) -> Space:
         """Make a space from a Ray Tune `param_space`: domains, nested dicts and lists, and constants, which are kept.
 
@@ -118,6 +123,7 @@ class Space:
                 return f"{rule.text!r}: {offenders}"
         return ""
 
+    @refusing(SpaceError, ROW)
     def as_guessed(self, row: Row) -> Row:
         """Return the row at the guesses with the guesses as the user wrote them, not as they are decoded."""
         exact = [*row]
@@ -126,6 +132,7 @@ class Space:
                 exact[i] = parameter.accept(parameter.guess, name)
         return row if self._broken(exact) else exact
 
+    @refusing(SpaceError, ROW)
     def require_allowed(self, row: Row) -> None:
         """Raise SpaceError if a configuration, given as its row from `pack`, breaks a rule."""
         if broken := self._broken(row):
@@ -141,6 +148,7 @@ class Space:
         """The parameters' names as tables show them: nested ones dotted, `model.svm.C` for one that svm opens."""
         return [label(path) for path in self.parameters]
 
+    @refusing(SpaceError, CONFIG)
     def accept(self, config: Mapping[str, Any]) -> Config:
         """Return the configuration as it will be run, checked against every parameter.
 
@@ -152,14 +160,17 @@ class Space:
         self.require_allowed(row)
         return self._fill(iter(row))
 
+    @refusing(SpaceError, CONFIG)
     def encode(self, configs: Sequence[Mapping[str, Any]]) -> Array:  # (n, d)
         """Return points of the cube for n configurations; raise SpaceError if one does not fit."""
         return self.points([self.pack(config) for config in configs])
 
+    @refusing(SpaceError, POINTS)
     def decode(self, X: Array) -> list[Config]:  # (n, d)
         """Return the n configurations at points of the cube."""
         return [self.unpack(row) for row in self.rows(X)]
 
+    @refusing(SpaceError, ROW)
     def points(self, rows: Sequence[Row]) -> Array:  # (n, d)
         """Return points of the cube for n configurations packed as rows."""
         X = np.tile(self.cube.rest, (len(rows), 1))
@@ -168,9 +179,10 @@ class Space:
             X[at, i] = parameter.encode_packed([cast(float, rows[n][i]) for n in at])
         return X
 
+    @refusing(SpaceError, POINTS)
     def rows(self, X: Array) -> list[Row]:  # (n, d)
         """Return the n configurations at points of the cube, packed as rows."""
-        X = np.asarray(X, dtype=np.float64)
+        X = self._require_points(X)
         columns: list[Row] = []
         for i, (parameter, condition) in enumerate(zip(self.parameters.values(), self.cube.conditions, strict=True)):
             column: Row = [*parameter.decode_packed(X[:, i])]
@@ -180,14 +192,24 @@ class Space:
             columns.append(column)
         return [list(row) for row in zip(*columns, strict=True)]
 
+    @refusing(SpaceError, POINTS)
     def snap(self, X: Array) -> Array:  # (n, d) -> (n, d)
         """Return encode(decode(X)), the points that will actually be run."""
-        return self.cube.snap(X)
+        return self.cube.snap(self._require_points(X))
 
+    def _require_points(self, X: Array) -> Array:  # (n, d)
+        """Return the points as an array; raise SpaceError if they are none of this space's cube."""
+        X = np.asarray(X, dtype=np.float64)
+        if X.ndim != 2 or X.shape[1] != self.d or not np.isfinite(X).all():
+            raise SpaceError(f"points of the cube are (n, {self.d}) finite numbers, got {shown(X)}")
+        return X
+
+    @refusing(SpaceError, "sample takes a numpy Generator and how many")
     def sample(self, rng: np.random.Generator, n: int) -> list[Config]:
         """Return n independent configurations, uniform in the cube, or in the part of it that the rules allow."""
         return self.decode(self.cube.uniform(rng, n))
 
+    @refusing(SpaceError, CONFIG)
     def pack(self, config: Mapping[str, Any]) -> Row:
         """Pack a configuration as a row of JSON values: numbers, positions of choices, None for what is not open."""
         if not isinstance(config, Mapping):
@@ -195,20 +217,26 @@ class Space:
         refuse_different(self.template, config, ())
         return list(row_of(self.template, config, ()))
 
+    @refusing(SpaceError, ROW)
     def unpack(self, row: Sequence[float | int | None]) -> Config:
         """Return the configuration that `pack` packed."""
+        if len(row) != self.d:
+            raise SpaceError(f"{ROW}: {self.d} of them, got {len(row)}")
         return self._fill(iter(row))
 
+    @refusing(SpaceError, CONFIG)
     def values(self, config: Mapping[str, Any]) -> list[Any]:
         """Return the parameters' values in a configuration, in the parameters' order; None for those not open in it."""
         return self._values_of(self.pack(config))
 
+    @refusing(SpaceError, CONFIG)
     def open_values(self, config: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Return name and value of each parameter that is open in a configuration; nested names are dotted."""
         row = self.pack(config)
         named = zip(self.names, row, self._values_of(row), strict=True)
         return [(name, value) for name, packed, value in named if packed is not None]
 
+    @refusing(SpaceError, CONFIG)
     def named_values(self, config: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Return `open_values` as people read them: a choice that holds parameters by its name."""
         rows = zip(self.names, self.pack(config), self._choices, strict=True)
@@ -229,6 +257,7 @@ class Space:
             for parameter, value in zip(self.parameters.values(), row, strict=True)
         ]
 
+    @refusing(SpaceError, "exact is True or False")
     def to_json(self, *, exact: bool = False) -> dict[str, Any]:
         """Return a JSON description; two spaces are equal if their descriptions and the order of parameters are.
 
@@ -239,6 +268,7 @@ class Space:
         return {**description, "where": [rule.text for rule in self.rules]} if self.rules else description
 
     @classmethod
+    @refusing(SpaceError, "a space's description is what to_json returns")
     def from_json(cls, description: Mapping[str, Any]) -> Space:
         """Make the space that `to_json` described; objects that JSON cannot hold come back as `Opaque`."""
         space = cls.__new__(cls)

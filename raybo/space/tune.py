@@ -9,6 +9,7 @@ from typing import Any
 
 from raybo.common.errors import SpaceError
 from raybo.common.messages import shown
+from raybo.space.numeric import named
 from raybo.space.objects import same
 from raybo.space.parameters import Array, Categorical, Float, Integer, Parameter
 from raybo.space.paths import Path, label
@@ -58,7 +59,10 @@ def _read(value: Any, path: Path) -> Any:
         return type(value)(_read(inside, (*path, i)) for i, inside in enumerate(value))
     if isinstance(value, (list, tuple)) and holds_domain(value):
         raise SpaceError(f"{label(path)}: domains may stand in dicts, lists and tuples, got a {type(value).__name__}")
-    return _parameter(value, path) if is_domain(value) else value
+    try:
+        return _parameter(value, path) if is_domain(value) else value
+    except SpaceError as error:
+        raise named(error, label(path)) from None
 
 
 def _parameter(domain: Any, path: Path) -> Parameter:

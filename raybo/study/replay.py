@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from raybo.methods.method import EXPECTS
 from raybo.record.events import Asked, Paused, Pruned, Reported, Resumed, Told
 from raybo.record.ledger import Ledger
 from raybo.record.origin import Origin
@@ -59,6 +60,8 @@ def replay(study: Study) -> Iterator[Replayed]:
 
 
 def _compared(again: Asked, asked: Asked) -> Replayed:
+    if EXPECTS not in asked.tags:  # a journal of an earlier version; it says why, and no method reads it
+        again = replace(again, tags={name: tag for name, tag in again.tags.items() if name != EXPECTS})
     names = again.tags.keys() | asked.tags.keys()
     tags = tuple(sorted(name for name in names if not _are_near(again.tags.get(name), asked.tags.get(name))))
     pairs = {"x": (again.x, asked.x), "tags": (again.tags, asked.tags)}
@@ -117,7 +120,7 @@ def replay_verdicts(study: Study) -> Iterator[Judged]:
     }
     later = (Told, Pruned, Paused)  # which show, as a later report does, that there was an answer to those before
     answered = {event.trial: event.number for event in study.events if event.report or isinstance(event, later)}
-    ledger = Ledger(study.space, study.goals, study.context, study.steps, rule.metric)
+    ledger = Ledger(study.space, study.goals, study.context, study.steps, rule.metric, study.history.generation)
     for event in study.events:
         if isinstance(event, Resumed):
             now = rule.promoted(ledger.history)

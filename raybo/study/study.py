@@ -17,12 +17,12 @@ from raybo.journal.beside import is_uri, trial_directory, trial_uri
 from raybo.methods.best import Recommender
 from raybo.methods.explaining import explain, method_of
 from raybo.record.code import codes_of, last_code, other_code
+from raybo.record.confirmed import Confirmed, again, confirmed
 from raybo.record.events import Ended, Event, artifacts_of
 from raybo.record.ledger import Ledger
 from raybo.record.states import COUNTED, State
 from raybo.record.trial import Trial
 from raybo.study.columns import to_dataframe
-from raybo.study.confirmation import Confirmed, again, confirmed
 
 if TYPE_CHECKING:
     import pandas
@@ -63,7 +63,9 @@ class Study:
         self.mode = description.mode
         self.goals = description.goals
         self.steps = description.steps
-        self._ledger = Ledger(self.space, self.goals, self.context, description.steps, description.judged)
+        self._ledger = Ledger(
+            self.space, self.goals, self.context, description.steps, description.judged, description.generation
+        )
         for event in self.events:
             self._ledger.apply(event)
         self.goal = self._ledger.goal
@@ -74,8 +76,26 @@ class Study:
         self.artifacts = artifacts_of(self.events)
 
     @cached_property
+    def recommended(self) -> Trial:
+        """The trial whose configuration to use; `recommendation` says why.
+
+        It is the one with the best mean of further runs (`confirm`); without those, the one for which a model expects
+        the best value (`best_expected`), as with noise the best value measured is partly luck. The command, the report
+        and the dashboard recommend the same one.
+
+        Raises:
+            TrialError: as `best`.
+        """
+        return self._recommender.recommended
+
+    @property
+    def recommendation(self) -> str:
+        """Which trial is recommended, and why, in a sentence; TrialError as `best`."""
+        return self._recommender.sentence
+
+    @cached_property
     def best(self) -> Trial:
-        """The best feasible trial, the earliest of equals.
+        """The feasible trial with the best value measured, the earliest of equals; `recommended` is the one to use.
 
         If a context is declared, it is the trial with the best estimated expectation over it, as in `Searcher.best`. If
         no trial has finished, it is the best of the pruned trials that got furthest, and its `value` is None.
@@ -140,7 +160,7 @@ class Study:
 
         None if it is not known, as for trials that have not ended, of earlier releases, or from elsewhere.
         """
-        return codes_of(self.events).get(trial if isinstance(trial, int) else trial.number)
+        return codes_of(self.events).get(_number_of(trial))
 
     @property
     def ended(self) -> str:
@@ -217,7 +237,8 @@ class Study:
 
     def explain(self, trial: Trial | int) -> str:
         """In a few words, why this trial was proposed; TrialError if there is no such trial."""
-        return explain(self.method, trial if isinstance(trial, Trial) else self.trials[self.history.require(trial)])
+        found = trial if isinstance(trial, Trial) else self.trials[self.history.require(trial)]
+        return explain(self.method, found, self.goals)
 
     @cached_property
     def method(self) -> methods.Method:

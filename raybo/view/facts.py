@@ -126,6 +126,7 @@ def curve(name: str, followed: Followed) -> Json:
         return {
             "id": name,
             "name": text(followed.path.stem),
+            "objective": text(about.objective),
             "metric": text(about.metric),
             "mode": about.mode,
             "steps": steps,
@@ -188,7 +189,7 @@ def _row(study: Study, trial: Trial) -> list[Any]:
     return [
         trial.number,
         str(trial.state),
-        trial.value,
+        trial.reports[-1][1] if trial.value is None and trial.reports else trial.value,  # of a pruned trial its last
         trial.seconds,
         trial.attempt,
         why(study, trial),

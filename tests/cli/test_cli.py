@@ -228,9 +228,9 @@ def test_the_version_is_told(run):
         (["tune", "exits.py"], ["exits.py:1: does not import: SystemExit: 7"]),
         (["tune", "none.py"], ["none.py holds no objective; decorate the function to tune with @raybo.objective"]),
         (["tune", "two.py"], ["two.py holds 2 objectives; choose one: two.py:one or :two"]),
-        (["tune", "space.py"], ["x: low must be below high, got low=1.0, high=0.0"]),
-        (["tune", "log.py"], ["x: a logarithmic scale needs low above 0"]),
-        (["tune", "choice.py"], ["x: a choice needs at least one value, got an empty list"]),
+        (["tune", "space.py"], ["Float: low must be below high, got low=1.0, high=0.0"]),
+        (["tune", "log.py"], ["Float: a logarithmic scale needs low above 0"]),
+        (["tune", "choice.py"], ["Categorical: a choice needs at least one value, got an empty list"]),
         (["tune", "text.txt"], ["its name must end in .py"]),
         (["methods", "gp-ubc"], ["there is no method 'gp-ubc'; did you mean 'gp-ucb'?"]),
     ],
@@ -422,7 +422,7 @@ def test_a_study_is_shown(run, journal):
     assert (code, err) == (0, ""), (out, err)
     assert "job: max score, method random, seed 0; 1 finished, 1 failed" in out
     assert "ValueError: no" in out
-    assert "best score 0.5 (trial 0)" in out
+    assert "recommended: trial 0, score 0.5, the best so far" in out
     code, last, _ = run("show", "job.db", "--last", "1")
     assert code == 0
     assert len(last.splitlines()) == len(out.splitlines()) - 1
@@ -555,7 +555,7 @@ def test_the_best_configuration_is_printed_at_the_end(run, folder, engine):
     engine.answer = study(FINISHED, FAILED)
     code, out, _ = run("tune", "job.py")
     assert code == 0
-    assert "best score 0.5 (trial 0)" in out
+    assert "recommended: trial 0, score 0.5, the best so far" in out
     assert [line.split() for line in out.splitlines()[1:3]] == [["x", "0.5"], ["n", "3"]]
     assert "2 trials, kept in job.db" in out
 
@@ -828,7 +828,7 @@ def test_repeating_the_command_continues_the_study(start, folder, let_end):
     assert "4/4 trials" in out
     best = next(i for i, line in enumerate(lines) if line.startswith("best score"))
     assert [line.split()[0] for line in lines[best + 1 : best + 3]] == ["x", "n"]
-    assert all(line.startswith("its files: job.trials/") for line in lines[best + 3 : -1])
+    assert all(line.startswith("files: job.trials/") for line in lines[best + 3 : -1])
     assert "4 trials, kept in job.db" in lines[-1]
     assert "| said by a trial" in out
     assert "raylet" not in out
@@ -930,9 +930,9 @@ def test_a_place_far_away_is_told_whole(monkeypatch, tmp_path):
         console = make_console()
         with console.capture() as captured:
             conclude(console, study, path)
-        printed[where] = next(line for line in captured.get().splitlines() if line.startswith("its files"))
-    assert printed[tmp_path] == "its files: job.trials/0"
-    assert printed[deep] == f"its files: {tmp_path}/job.trials/0"
+        printed[where] = next(line for line in captured.get().splitlines() if line.startswith("files"))
+    assert printed[tmp_path] == "files: job.trials/0"
+    assert printed[deep] == f"files: {tmp_path}/job.trials/0"
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])

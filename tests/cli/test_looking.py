@@ -76,8 +76,8 @@ def test_show_finds_the_best_for_a_context(run, tmp_path):
         journal.append(study.events)
     code, out, _ = run("show", "met.db", "--context", "load=0.75")
     assert code == 0
-    assert out.startswith("best at load=0.75: accuracy")
-    assert f"(trial {study.best_for({'load': 0.75}).number}, which measured" in out
+    assert out.startswith(f"best at load=0.75: trial {study.best_for({'load': 0.75}).number}, accuracy")
+    assert "(90 % interval" in out
     code, out, err = run("show", "met.db", "--context", "load=high")
     assert (code, out) == (1, "")
     assert "context load: a number is needed, got 'high'" in err
@@ -189,7 +189,7 @@ def printed(result):
 
 def test_show_prints_json(run, tmp_path):
     whole = printed(run("show", "job.db", "--json"))
-    assert set(whole) == {"study", "planned", "ended", "best", "best_expected", "trials"}
+    assert set(whole) == {"study", "planned", "ended", "best", "best_expected", "recommended", "trials"}
     assert [trial["number"] for trial in whole["trials"]] == [*range(12)]
     assert run("export", "job.db", "--to", "json", "-o", "s.json")[0] == 0
     assert json.loads((tmp_path / "s.json").read_text()) == whole

@@ -7,7 +7,9 @@ from importlib import metadata
 
 import pytest
 
+import raybo
 from raybo.common.errors import install_command
+from raybo.methods.explaining import reading_tags
 
 
 @pytest.mark.parametrize(
@@ -48,3 +50,27 @@ def test_install_command_defaults_to_the_package_index(monkeypatch):
 
     monkeypatch.setattr(metadata, "distribution", absent)
     assert install_command("plot") == "pip install 'raybo[plot]'"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind"),
+    [
+        (lambda: raybo.Space({"x": 1}), ValueError),
+        (lambda: raybo.Searcher({"x": raybo.Float(0, 1)}, "gp-ubc"), ValueError),
+        (lambda: raybo.Searcher({"x": raybo.Float(0, 1)}).tell(3, 1.0), ValueError),
+        (lambda: raybo.objective(space={"x": raybo.Float(0, 1)}, metric="y", mode="up"), ValueError),
+    ],
+)
+def test_wrong_arguments_raise_pythons_errors_too(wrong, kind):
+    with pytest.raises(kind) as caught:
+        wrong()
+    assert isinstance(caught.value, raybo.RayboError)
+
+
+def test_a_missing_package_is_an_import_error():
+    assert issubclass(raybo.MissingExtra, ImportError)
+
+
+def test_a_methods_refusal_is_not_blamed_on_tags():
+    with pytest.raises(raybo.MethodError, match="no"), reading_tags("trial 0"):
+        raise raybo.MethodError("no")

@@ -24,7 +24,7 @@ for _ in range(200):
         time.sleep({lives})
         os._exit(0)
     os.kill(child, signal.SIGTERM)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 os.kill(os.getpid(), signal.SIGTERM)
 """
 

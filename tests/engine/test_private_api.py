@@ -79,6 +79,7 @@ def test_folder_uses_private_api():
         "connection.py",
         "job_client.py",
         "liveness.py",
+        "signals.py",
     }
 
 

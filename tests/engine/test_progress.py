@@ -81,6 +81,25 @@ def test_terminal_shows_all_facts_of_a_status(width):
     assert "12/60" in text
 
 
+def test_terminal_shows_the_best_configuration_and_what_runs():
+    status = dataclasses.replace(
+        STATUS,
+        best_config="lr=0.01, depth=3",
+        configs=[(15, "lr=0.5, depth=2"), (14, "lr=0.2, depth=9")],
+        reporting=[(12, 7, 0.25)],
+        steps=20,
+    )
+    lines = [" ".join(line.split()) for line in shown(status, terminal=True).splitlines()]
+    best = lines.index("lr=0.01, depth=3")
+    assert "best accuracy 0.987654 (trial 7)" in lines[best - 1]
+    assert lines[best + 1 : best + 4] == [
+        "trial 12: 0.25 at 7/20",
+        "trial 15: lr=0.5, depth=2",
+        "trial 14: lr=0.2, depth=9",
+    ]
+    assert lines[best + 4].startswith("1 more")
+
+
 def test_terminal_is_restored_after_an_error():
     console = Console(file=io.StringIO(), force_terminal=True, color_system=None)
     display = Display(console)

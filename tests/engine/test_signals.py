@@ -70,6 +70,25 @@ def test_signal_is_not_held_for_ever(how):
     assert held(how, 30, 1) == (-getattr(signal, how), [], [])
 
 
+ENDS = """
+import os, signal, threading, time
+from raybo.engine.ray import signals
+
+with signals.signals_held():
+    os.kill(os.getpid(), signal.SIGTERM)
+    print(signals.held_signal().name, flush=True)
+    signal.signal(signal.SIGTERM, lambda *_: print("of Ray", flush=True))
+    threading.Thread(target=signals.end_by, args=(signal.SIGTERM,)).start()
+    time.sleep(30)
+"""
+
+
+def test_held_signal_ends_the_command_when_ray_dies():
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    ran = subprocess.run([sys.executable, "-c", ENDS], env=environment, capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (-signal.SIGTERM, "SIGTERM\n", "")
+
+
 def reasons(study):
     """Why trials ran again, each reason once."""
     return {event.data["reason"] for event in study.events if event.kind is Kind.RETRIED}

@@ -237,7 +237,7 @@ RAISED = [
     (ValueError(), "ValueError"),
     (ValueError("first\nsecond"), "ValueError: first"),
     (ValueError("\n\n  third"), "ValueError: third"),
-    (KeyError("x"), "KeyError: 'x'"),
+    (KeyError("x"), "KeyError: 'x' (test_task.py:56: raise error)"),
     (SystemExit(), "SystemExit"),
     (SystemExit(0), "SystemExit: 0"),
     (SystemExit("bye"), "SystemExit: bye"),

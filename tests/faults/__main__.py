@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import shutil
 import signal
 import statistics
@@ -115,14 +116,15 @@ def main() -> int:
 def strike(count: int, seed: int, record: Path | None, minutes: float | None, source: Path) -> int:
     """Strike with signals so often in all, print what is wrong and a summary by cell; 1 if anything is."""
     done = [] if record is None or not record.exists() else [json.loads(line) for line in record.open()]
-    end = None if minutes is None else time.monotonic() + 60 * minutes
-    plan = strikes(seed, first=len(done))
-    while len(done) < count and (end is None or time.monotonic() < end):
+    end = math.inf if minutes is None else time.monotonic() + 60 * minutes
+    numbers = {line["number"] for line in done}
+    plan = (each for each in strikes(seed) if each.number not in numbers)
+    while len(done) < count and time.monotonic() < end:
         planned = list(islice(plan, min(signals.A_SESSION, count - len(done))))
         directory = Path(tempfile.mkdtemp(prefix="rb-signals-", dir="/tmp"))
         lines = []
         try:
-            for struck in signals.run_session(Session(directory, seed, source), planned):
+            for struck in signals.run_session(Session(directory, seed, source), planned, end):
                 lines.append(json.loads(struck.to_json()))
                 told = struck.missed or "; ".join(struck.complaints) or "as promised"
                 print(

@@ -47,6 +47,7 @@ class Promise(Words):
     AGAIN = "a lost attempt; its trial runs again"
     ANOTHER = "one line; another Ray is started, and the study continues on it"
     LINE = "another Ray is started; or one line, exit 1, and the command continues the study"
+    EITHER = "the same, or Ray ignores it and goes on"
     VIEWER = "it ends; the study does not notice"
     NOTHING = "nothing is lost or run again"
 
@@ -101,6 +102,8 @@ def promised(name: str, process: Process, phase: Phase) -> Promise:
         return TAKES_SIGINT[process]
     if phase is Phase.STARTS and process in OF_A_RAY:
         return Promise.LINE
+    if name == "SIGTERM" and process in (Process.GCS, Process.AGENT):  # which have handlers of their own
+        return Promise.EITHER
     return _BY_PROCESS[process]
 
 
@@ -115,7 +118,7 @@ CELLS = [
 
 def as_table() -> list[str]:
     """Return the table as it is in the documentation: signals that do alike share a column, and phases a line."""
-    columns = (("SIGTERM", "SIGHUP", "SIGKILL"), ("SIGINT",), ("SIGSTOP, SIGCONT",))
+    columns = (("SIGHUP", "SIGKILL"), ("SIGTERM",), ("SIGINT",), ("SIGSTOP, SIGCONT",))
     lines = [f"| signal to | {' | '.join(map(', '.join, columns))} |", "|---" * (1 + len(columns)) + "|"]
     for process in Process:
         groups: dict[tuple[str, ...], list[Phase]] = {}
@@ -145,13 +148,11 @@ class Strike:
     which: float
 
 
-def strikes(seed: int, first: int = 0) -> Iterator[Strike]:
+def strikes(seed: int) -> Iterator[Strike]:
     """Yield the strikes of a seed, without end: every cell once, in a random order, then every cell again."""
     number = 0
     while True:
         rng = random.Random(f"signals-{seed}-{number // len(CELLS)}")
         for cell in rng.sample(CELLS, len(CELLS)):
-            strike = Strike(number, cell, rng.random(), rng.random())
-            if number >= first:
-                yield strike
+            yield Strike(number, cell, rng.random(), rng.random())
             number += 1

@@ -51,6 +51,7 @@ class Session:
         lines: what its trials have written.
         events: what its journal held at the last look.
         left: commands that have ended.
+        rays_lost: how many Rays have died under the command that runs.
     """
 
     def __init__(self, directory: Path, seed: int, source: Path = HERE) -> None:
@@ -61,6 +62,7 @@ class Session:
         self.lines: list[dict[str, Any]] = []
         self.left: list[Left] = []
         self.viewer: subprocess.Popen[Any] | None = None
+        self.rays_lost = 0
         self._mark = ""
         self._stamp: list[tuple[int, int]] = []
         self._read_to = self._errors_from = 0
@@ -71,6 +73,7 @@ class Session:
         """Give the command, for so many trials in all."""
         self._mark = uuid.uuid4().hex
         self.said_before()
+        self.rays_lost = 0
         arguments = ["tests/faults/job.py:signalled", "--storage", str(self.journal), "--trials", str(trials)]
         arguments += ["--method", "random", "--seed", str(self.seed), "--workers", "2", "--retries", "1000"]
         arguments += ["--set", f"log={self.log}"]

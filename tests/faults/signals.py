@@ -7,6 +7,7 @@ and continues from there when it is given again.
 from __future__ import annotations
 
 import json
+import math
 import signal
 import statistics
 import time
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 import raybo
+from raybo.engine.driver import RAYS
 from raybo.record.events import Event, Kind
 from raybo.record.states import COUNTED
 from tests.faults import checks
@@ -32,7 +34,7 @@ LAST_TRIALS = 3  # of a command whose end is struck
 END_SECONDS = {Process.STUDY: 0.2, Process.COMMAND: 2.0, Process.VIEWER: 2.0}  # from the last trial to its end
 RAY_ENDS_SECONDS = 0.8  # the same for processes of Ray's
 PROGRESS = 3  # events that show that a study goes on
-STATUS: dict[Promise, tuple[int, ...]] = {Promise.STOPS: (130,), Promise.NOTHING: (0,)}
+STATUS: dict[Promise, tuple[int, ...]] = {Promise.STOPS: (130, -signal.SIGINT)}  # Python may end by the signal itself
 INTERRUPTED = "the study was interrupted"
 
 
@@ -59,13 +61,21 @@ class Struck:
         return json.dumps(about | {"complaints": self.complaints, "known": self.known, "seconds": self.seconds})
 
 
-def run_session(session: Session, planned: Sequence[Strike]) -> Iterator[Struck]:
-    """Strike one study, and check its journal at the end; the last to be yielded has those complaints."""
+def run_session(session: Session, planned: Sequence[Strike], end: float = math.inf) -> Iterator[Struck]:
+    """Strike one study, and check its journal at the end; the last to be yielded has those complaints.
+
+    Args:
+        session: the study.
+        planned: the strikes.
+        end: no strike begins after this time, by the monotonic clock.
+    """
     by_phase = sorted(planned, key=lambda strike: list(Phase).index(strike.cell.phase))
     last: Struck | None = None
     try:
         for strike in by_phase:
             if last is not None:
+                if time.monotonic() > end:
+                    break
                 yield last
             begun = time.monotonic()
             last = Struck(strike)
@@ -180,7 +190,7 @@ def _check(session: Session, struck: Struck, before: list[Event], study: int | N
         wrong.append(f"other trials than the worker's ran again: {dict(reasons)}")
     if promise is Promise.RESTARTS and session.is_running() and session.study() == study:
         wrong.append("the study's process is the same as before")
-    if promise in (Promise.RESTARTS, Promise.ANOTHER, Promise.LINE):
+    if promise in (Promise.RESTARTS, Promise.ANOTHER, Promise.LINE, Promise.EITHER):
         twice = Counter(event.trial for event in new if event.kind is Kind.RETRIED)
         if set(reasons) - {INTERRUPTED} or max(twice.values(), default=0) > 1:
             wrong.append(f"one loss was told as several: {dict(reasons)}, {dict(twice)}")
@@ -242,11 +252,14 @@ def _settle(session: Session, struck: Struck, before: list[Event], study: int | 
             struck.known += 1
         else:
             wrong.append(f"it said: {line[:200]}")
+    session.rays_lost += sum("starting another one" in line for line in session.said())
     session.said_before()
 
 
 def _going(session: Session) -> bool:
     """Have the command run, and wait until the study goes on."""
+    if session.rays_lost >= RAYS - 1:  # the next one would be the last of this command
+        session.end()
     if not session.is_running():
         session.give()
     begun = len(session.look())

@@ -55,10 +55,14 @@ def test_an_unwritable_destination_is_refused(form, study, tmp_path):
 
 @pytest.mark.filterwarnings("ignore")  # of mlflow's own, about the database library that it uses
 @pytest.mark.parametrize("form", [*(form for form in FORMATS if form != "reports"), "html"])
-def test_unencodable_text_is_exported_escaped(form, tmp_path):
+def test_unencodable_text_is_exported_escaped(form, tmp_path, monkeypatch):
     """As `os.listdir` gives a stray byte, in names and errors: journals hold it clean, and so does what they export."""
     from raybo.reporting import draw
 
+    if form == "wandb":
+        pytest.importorskip("wandb", reason="wandb is not installed")
+        monkeypatch.setenv("WANDB_MODE", "offline")
+        monkeypatch.setenv("WANDB_DIR", str(tmp_path))
     stray = "caf\udce9"
     space = Space({stray: Float(0, 1), "c": Categorical([stray, "b"])})
     description = Description(stray, Goals((stray,), ("max",)), space, "random", 0, {stray: stray})
@@ -76,7 +80,7 @@ def test_unencodable_text_is_exported_escaped(form, tmp_path):
             journal.append([asked, ended])
     study = raybo.load(path)
     destination = tmp_path / ("out" if form in ("tensorboard", "mlflow") else "out.x")
-    where = f"sqlite:///{tmp_path / 'ml.db'}" if form == "mlflow" else str(destination)
+    where = {"mlflow": f"sqlite:///{tmp_path / 'ml.db'}", "wandb": "project"}.get(form, str(destination))
     if form == "html":
         draw(study, destination.with_suffix(".html"))
     else:

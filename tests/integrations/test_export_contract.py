@@ -3,6 +3,7 @@
 A reader returns what a form holds of each trial, in raybo's words; None is what the form lacks:
 
     csv          no curves                        tensorboard  no states; a trial that has not ended only by its curve
+    wandb        everything but the attempt
     reports      curves alone                     mlflow       everything, parameters as text
     json         everything                       optuna       everything, but an end is for good
 """
@@ -12,7 +13,9 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
 import shutil
+import struct
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -59,6 +62,9 @@ class Exported:
 
 def place(form, directory, store):
     """A destination in the directory."""
+    if form == "wandb":
+        os.environ["WANDB_DIR"] = str(directory)
+        return "project"
     if form != "mlflow":
         return str(directory / form)
     shutil.copyfile(store, directory / "mlflow.db")
@@ -249,6 +255,73 @@ def when(study):
     return datetime.fromisoformat(study.events[0].at).timestamp()
 
 
+def records(path):
+    """The records of a W&B file: a log of parts in blocks of 32 KiB."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    data, at, part = path.read_bytes(), 7, b""
+    while at + 7 <= len(data):
+        if (left := 32_768 - at % 32_768) < 7:
+            at += left
+            continue
+        _, length, kind = struct.unpack("<IHB", data[at : at + 7])
+        part += data[at + 7 : at + 7 + length]
+        at += 7 + length
+        if kind in (1, 4):  # whole, or the last part
+            record = Record()
+            record.ParseFromString(part)
+            part = b""
+            yield record
+
+
+def read_wandb(where, study):
+    """Runs of the directory, each in the parts in which it was written, as `wandb sync` puts them together."""
+    runs = {}
+    for path in sorted(
+        Path(os.environ["WANDB_DIR"]).glob("wandb/offline-run-*/*.wandb"), key=lambda p: p.stat().st_mtime
+    ):
+        for record in records(path):
+            if record.HasField("run"):
+                run = runs.setdefault(
+                    record.run.run_id, {"name": record.run.display_name, "history": {}, "summary": {}}
+                )
+                run["group"] = record.run.run_group
+                run["started"] = json.loads(
+                    next((u.value_json for u in record.run.config.update if u.key == "begun"), '""')
+                )
+                run["config"] = {u.key: json.loads(u.value_json) for u in record.run.config.update if u.key != "_wandb"}
+            elif record.HasField("history"):
+                row = {i.key or i.nested_key[0]: json.loads(i.value_json) for i in record.history.item}
+                assert row["_step"] not in run["history"], "a step twice"
+                run["history"][row["_step"]] = row
+            elif record.HasField("summary"):
+                for item in record.summary.update:
+                    run["summary"][item.key or item.nested_key[0]] = json.loads(item.value_json)
+    begun = {run["group"]: run["started"] for run in runs.values() if run["name"] == study.path.stem}
+    if not begun:
+        return {}
+    group = min(begun, key=lambda each: begun[each] != study.events[0].at)
+    exported = {}
+    metric = "".join(c if c.isalnum() or c in "-@# :/_" else "_" for c in study.description.metric)
+    for run in runs.values():
+        if not run["name"].startswith("trial-") or run["group"] != group:
+            continue
+        summary, number = run["summary"], run["summary"]["trial"]
+        curve = [(step, row[metric]) for step, row in sorted(run["history"].items()) if metric in row]
+        facts = {"reason": summary.get("reason", ""), "seconds": summary.get("seconds")}
+        facts |= {"context": summary.get("context"), "violations": summary.get("violations", {})}
+        own = ("_", "trial", "suggest_seconds")
+        ended = Counter(
+            v
+            for name, v in summary.items()
+            if isinstance(v, (int, float)) and not isinstance(v, bool) and not name.startswith(own)
+        )
+        values = [summary[metric]] if summary["state"] == "finished" else []
+        params = {name: comparable(value) for name, value in run["config"].items()}
+        exported[number] = Exported(summary["state"], params, values, curve, ended, facts)
+    return exported
+
+
 MLFLOW = {"finished": "FINISHED", "failed": "FAILED", "lost": "FAILED", "stopped": "KILLED", "pruned": "KILLED"}
 
 
@@ -277,6 +350,7 @@ READERS = {
     "optuna": read_optuna,
     "tensorboard": read_tensorboard,
     "mlflow": read_mlflow,
+    "wandb": read_wandb,
 }
 assert set(READERS) == set(FORMATS)
 
@@ -340,11 +414,18 @@ def study_of(tmp_path_factory):
     return study
 
 
-@pytest.fixture(params=[pytest.param(form, marks=OF_MLFLOW if form == "mlflow" else ()) for form in FORMATS])
-def form(request):
+MARKS = {"mlflow": OF_MLFLOW, "wandb": OF_MLFLOW}  # W&B starts a process for each
+
+
+@pytest.fixture(params=[pytest.param(form, marks=MARKS.get(form, ())) for form in FORMATS])
+def form(request, monkeypatch):
     """Each form, where what reads it is there."""
     if request.param == "tensorboard":
         pytest.importorskip("tensorboardX", reason="tensorboardX is not installed")
+    if request.param == "wandb":
+        pytest.importorskip("wandb", reason="wandb is not installed")
+        monkeypatch.setenv("WANDB_MODE", "offline")
+        monkeypatch.setenv("WANDB_DIR", "")
     if request.param == "mlflow":
         request.getfixturevalue("store")
     return request.param
@@ -421,6 +502,8 @@ def test_following_a_study_equals_exporting_it_at_once(form, name, destination, 
     whole = place(form, at_once, request.getfixturevalue("store") if form == "mlflow" else None)
     exporter(form, whole)(study)
     direct = read(form, whole, study)
+    if form == "wandb":
+        place(form, tmp_path, None)
     if form == "optuna":  # in which the exported end of a failed trial is for good
         for event in study.events:
             if event.kind is Kind.RETRIED and "had failed" in event.data["reason"]:
@@ -431,6 +514,7 @@ def test_following_a_study_equals_exporting_it_at_once(form, name, destination, 
             export(growing)
         growing.extend([event])
     export(growing)
+    export = None  # or its runs are still in use
     for _ in range(2):
         followed = read(form, destination, study)
         assert {number: followed[number] for number in direct} == direct
@@ -442,6 +526,9 @@ def test_running_trials_show_their_reports(form, destination, study_of):
     for upto in (20, 30, 45):
         part = Study(study.description, study.events[:upto], study.path)
         export(part)
+        if form == "wandb":  # whose files are whole once the exporter has gone
+            del export
+            export = exporter(form, destination)
         for trial, curve in both(part, read(form, destination, part), "curve"):
             assert curve == [(step, as_held(form, value)) for step, value in trial.reports]
 

@@ -565,8 +565,8 @@ def test_every_option_of_tune_reaches_the_job(monkeypatch, project):
     tune, submit = (
         {name for p in cli.cli.get_command(None, command).params for name in p.opts} for command in ("tune", "submit")
     )
-    # a job is detached by itself, and what is sent is a file with what lies beside it
-    assert tune - submit == {"--detach", "--module", "-m"}
+    # a job is detached by itself, runs on the cluster's Ray, and is sent as a file with what lies beside it
+    assert tune - submit == {"--detach", "--in-process", "--module", "-m"}
 
 
 @pytest.mark.parametrize(

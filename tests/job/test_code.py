@@ -75,6 +75,7 @@ def predict(x):
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # which hides an edit of equal size within a second
     monkeypatch.chdir(tmp_path)
     (tmp_path / "nested").mkdir()
     (tmp_path / "nested" / "__init__.py").write_text("")

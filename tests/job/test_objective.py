@@ -129,6 +129,22 @@ def test_a_function_without_a_name_has_its_types():
 # ---- settings
 
 
+def test_a_decorator_without_parentheses_is_explained():
+    with pytest.raises(ObjectiveError, match=r"^@raybo.objective needs a space and a metric: @raybo.objective\(space="):
+
+        @raybo.objective
+        def job(config):
+            return 1.0
+
+    with pytest.raises(ObjectiveError, match="an objective needs a space"):
+        raybo.objective(metric="loss")
+
+
+def test_one_of_metrics_is_metric_and_mode():
+    one = raybo.objective(space={"x": raybo.Float(0, 1)}, metrics={"loss": "min"})(lambda config: 1.0)
+    assert (one.metric, one.mode, one.goals.metrics) == ("loss", "min", None)
+
+
 def declared(space=SPACE):
     @raybo.objective(space=space)
     def job(config, *, folds: int = 5, rate=0.5, data: Path = Path("a.csv"), fast=False, note=None, limit=7):
@@ -214,10 +230,10 @@ def test_a_space_may_depend_on_the_settings():
     [
         (lambda folds: 1 / 0, ObjectiveError, "job: its space cannot be made: ZeroDivisionError: division by zero"),
         (lambda missing: SPACE, ObjectiveError, "job: its space cannot be made: TypeError"),
-        (lambda: {"x": raybo.Float(1, 0)}, SpaceError, "x: low must be below high"),
+        (lambda: {"x": raybo.Float(1, 0)}, SpaceError, "Float: low must be below high"),
         (lambda: 3, SpaceError, "a space is a dict"),
-        ({"x": raybo.Float(1, 0)}, SpaceError, "x: low must be below high"),
-        ({"x": raybo.Categorical([])}, SpaceError, "x: a choice needs at least one value"),
+        ({"x": 1}, SpaceError, "a space needs at least one parameter"),
+        ({"x": [1, 2]}, SpaceError, "x: a parameter must be"),
     ],
     ids=range(6),
 )
@@ -265,7 +281,7 @@ BAD_FILES = [
     ("class E(Exception):\n    def __str__(self): raise ValueError\nraise E\n", ":3: does not import: E"),
     (
         "import raybo\nraybo.Space({'lr': raybo.Float(1, 0)})\n",
-        ":2: does not import: SpaceError: lr: low must be below",
+        ":2: does not import: SpaceError: Float: low must be below",
     ),
     ("import raybo\n", " holds no objective; decorate the function to tune with @raybo.objective"),
     ("", " holds no objective"),

@@ -59,18 +59,18 @@ def test_without_guesses_proposals_are_as_they_were():
 
 
 @pytest.mark.parametrize(
-    ("parameter", "told"),
+    ("make", "told"),
     [
-        (Float(0, 1, guess=2), "x: 2.0 lies outside"),
-        (Float(0, 1, guess="a"), "x: a number is needed"),
-        (Integer(0, 9, guess=1.5), "x: a whole number is needed"),
-        (Categorical(["a"], guess="b"), "x: 'b' is not one of"),
-        (Ordinal([1, 2], guess=3), "x: 3 is not one of"),
+        (lambda: Float(0, 1, guess=2), "Float: 2.0 lies outside"),
+        (lambda: Float(0, 1, guess="a"), "Float: a number is needed"),
+        (lambda: Integer(0, 9, guess=1.5), "Integer: a whole number is needed"),
+        (lambda: Categorical(["a"], guess="b"), "Categorical: 'b' is not one of"),
+        (lambda: Ordinal([1, 2], guess=3), "Ordinal: 3 is not one of"),
     ],
 )
-def test_a_guess_must_be_a_value(parameter, told):
+def test_a_guess_must_be_a_value(make, told):
     with pytest.raises(SpaceError) as refused:
-        Space({"x": parameter})
+        make()
     assert str(refused.value).startswith(told)
     assert "guess" in str(refused.value)
 

@@ -179,7 +179,7 @@ def test_curve_saves_steps_for_auto():
     assert again[0].state is State.FINISHED
     assert again[0].config == searcher.trials[again[0].tags["again"]].config
     assert searcher.explain(again[0]).startswith(f"trial {again[0].tags['again']} again, which was pruned")
-    assert "upper confidence bound at the last step" in searcher.explain(searcher.trials[-1])
+    assert "upper confidence bound: at the last step" in searcher.explain(searcher.trials[-1])
 
 
 def test_repeatedly_pruned_configurations_are_not_rerun():

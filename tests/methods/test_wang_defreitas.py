@@ -283,7 +283,8 @@ def test_it_explains_itself():
     method = methods.make("wang-defreitas")
     tags = {"mean": 0.5, "std": 0.1, "low": True, "epoch": 2, "E": 3, "upper": [0.25, 0.1], "nu": 1.0}
     assert method.explain(tags) == (
-        "expected improvement: expects +0.50, uncertain by 0.10; length-scales at most 0.25, cut 2 times; "
+        "expected improvement: expected 0.50 sd better than average, uncertain by 0.10 sd; "
+        "length-scales at most 0.25, cut 2 times; "
         "3 of 5 steps too sure, and this one; nu = 1.00"
     )
     assert "sampled" in method.explain({"mean": 0.5, "std": 0.1})

@@ -75,7 +75,7 @@ def test_one_trial_is_told_with_all_its_numbers(study):
     text = " ".join(text_of(trial_view(study, first.number)).split())
     assert f"accuracy {first.values['accuracy']!r}, seconds {first.values['seconds']!r}" in text
     assert "on the front" in text
-    assert "what else it returned" not in text
+    assert "other metrics" not in text
     broken = next(trial for trial in study.trials if trial.violations)
     assert study.broken(broken) in " ".join(text_of(trial_view(study, broken.number)).split())
     assert "job: infeasible, accuracy" in text_of(trial_view(study, broken.number))
@@ -105,7 +105,7 @@ def test_page_has_front_margins_and_success_figures(study, tmp_path):
     assert "success" in keys
     draw(study, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert "<h2>The front</h2>" in page
+    assert "<h2>Pareto front</h2>" in page
     assert "memory <b>" not in page
     volumes = next(panel for panel in report_figures(study) if panel.key == "hypervolume").figure.data[0].y
     assert volumes[-1] == pytest.approx(study.hypervolume())

@@ -65,7 +65,14 @@ def test_page_is_self_contained_and_escapes_user_text():
     assert "ValueError: &lt;i&gt;diverged&lt;/i&gt;" in body
     assert "<i>diverged" not in body
     assert "&lt;b&gt;relu&lt;/b&gt;" in body
-    for fact in ("best accuracy", "finished of 20 planned", "Failures", "Best trial", "folds", "The best trials"):
+    for fact in (
+        "best accuracy",
+        "finished of 20 planned",
+        "Failures",
+        "Recommended: trial",
+        "folds",
+        "The best trials",
+    ):
         assert fact in text
 
 

@@ -75,8 +75,10 @@ def test_study_view_shows_every_trial_and_the_best():
     }.items():
         for fact in facts:
             assert fact in rows[number]
-    best = text[text.index("best ") :]
-    assert best.splitlines()[0] == "best [i]score 0.123457 (trial 0)"
+    best = text[text.index("recommended: ") :]
+    assert best.splitlines()[0] == (
+        "recommended: trial 0, [i]score 0.123457, the best so far; there are too few trials for a model"
+    )
     assert [line.split() for line in best.splitlines()[1:4]] == [["lr", "0.000123457"], ["m.n", "3"], ["m.c", "[bold]"]]
 
 
@@ -101,7 +103,7 @@ def test_on_a_narrow_terminal_nothing_is_lost():
 
 
 def test_the_best_is_named_with_its_configuration():
-    assert text_of(best_view(study_of(*EVERY_STATE, mode="min"))).startswith("best [i]score -1e-07 (trial 6)")
+    assert text_of(best_view(study_of(*EVERY_STATE, mode="min"))).startswith("recommended: trial 6, [i]score -1e-07, ")
 
 
 def test_values_have_six_figures():
@@ -150,7 +152,7 @@ def test_varying_parameters_have_columns_where_they_fit():
     study = run("random", 12, failing=0.0)
     wide, narrow = (text_of(trials_table(study, study.trials[:9]), width) for width in (120, 60))
     head, _, *rows = wide.splitlines()[1:12]
-    assert head.split() == ["trial", "state", "accuracy", "s", "lr", "depth", "kind", "momentum", "why"]
+    assert head.split() == ["trial", "state", "accuracy", "s", "lr", "depth", "kind", "momentum", "reason"]
     for row, trial in zip(rows, study.trials, strict=False):
         for name, value in config_values(study, trial):
             end = head.index(name.rsplit(".", 1)[-1]) + len(name.rsplit(".", 1)[-1])
@@ -163,7 +165,7 @@ def test_varying_parameters_have_columns_where_they_fit():
 def test_parameters_that_do_not_vary_are_named_once():
     study = run("random", 9, space={"x": Float(0, 1), "c": Integer(7, 7)}, failing=0.0)
     text = text_of(trials_table(study, study.trials[:5]))
-    assert text.splitlines()[1].split() == ["trial", "state", "accuracy", "s", "x", "why"]
+    assert text.splitlines()[1].split() == ["trial", "state", "accuracy", "s", "x", "reason"]
     assert "the same in each:\n  c=7" in text
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from raybo.record.events import Kind
 from raybo.record.states import State
 from raybo.schedulers import make
@@ -15,6 +17,35 @@ def test_the_papers_table():
     """Li et al. (2018), table 1: R = 81, eta = 3."""
     assert shares(5, 3) == (81, 34, 15, 8, 5)
     assert [ladder.rungs for ladder in brackets(1, 3, 81)] == [(1, 3, 9, 27), (3, 9, 27), (9, 27), (27,), ()]
+
+
+@pytest.mark.parametrize(
+    ("grace", "steps", "sizes"),
+    [
+        (1, 10, (9, 5, 3)),
+        (1, 100, (81, 34, 15, 8, 5)),
+        (1, 9, (9, 5, 3)),
+        (1, 1, (1,)),
+        (2, 53, (9, 5, 3)),
+        (2, 54, (27, 12, 6, 4)),
+        (5, 4, (1,)),
+    ],
+)
+def test_there_are_as_many_brackets_as_halvings(grace, steps, sizes):
+    """Algorithm 1 with R = steps / grace, and Optuna's HyperbandPruner."""
+    ladders = brackets(grace, 3, steps)
+    assert shares(len(ladders), 3) == sizes
+    assert [len(ladder.rungs) for ladder in ladders] == list(reversed(range(len(sizes))))
+    assert all(3 * rung <= steps for ladder in ladders for rung in ladder.rungs)
+
+
+@pytest.mark.parametrize(("generation", "expected"), [(1, 9), (2, 9), (3, None)])
+def test_older_studies_keep_their_brackets(generation, expected):
+    """The last rung of the boldest bracket with 10 steps, at which older rules judged a trial once more."""
+    rule, history = make("hyperband", {}, 10), empty(10)
+    history.generation = generation
+    trial = curve(history, [1.0] * 8)
+    assert next((step for step in range(4, 10) if rule.decides(history, trial, step)), None) == expected
 
 
 def test_every_bracket_gets_its_share_and_early():

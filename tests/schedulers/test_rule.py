@@ -94,7 +94,7 @@ def test_median_ignores_known_results():
 
 @pytest.mark.parametrize("name", ["asha", "hyperband"])
 def test_last_resort_ignores_known_results(name):
-    options = {"variant": "promote", "grace": 4 if name == "hyperband" else 1, "eta": 4}
+    options = {"variant": "promote", "grace": 2 if name == "hyperband" else 1, "eta": 4}
     searcher = raybo.Searcher(
         {"x": raybo.Float(0, 1)}, "random", seed=0, steps=9, trials=4, scheduler=name, scheduler_options=options
     )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import raybo
 from raybo.common.errors import SpaceError
-from raybo.space import Categorical, Float, Integer, Opaque, Space
+from raybo.space import Categorical, Float, Integer, Opaque, Ordinal, Space
 
 NAMES = st.text(min_size=1, max_size=4)
 PARAMETERS = st.sampled_from(
@@ -160,43 +160,47 @@ def test_pairs_are_taken_for_a_mapping():
 # ---- what is refused, in one line that names the culprit
 
 
-BAD_SPACES = [
-    ({"lr": Float(1, 0)}, "lr: low must be below high, got low=1.0, high=0.0"),
-    ({"n": Integer(5, 4)}, "n: low must be below high"),
-    ({"lr": Float(0, 1, log=True)}, "lr: a logarithmic scale needs low above 0, got low=0.0"),
-    ({"lr": Float(-1, 1, log=True)}, "lr: a logarithmic scale needs low above 0"),
-    ({"n": Integer(0, 9, log=True)}, "n: a logarithmic scale needs low above 0"),
-    ({"lr": Float(math.nan, 1)}, "lr: low must be a finite number, got nan"),
-    ({"lr": Float(0, math.inf)}, "lr: high must be a finite number, got inf"),
-    ({"lr": Float("0", 1)}, "lr: low must be a finite number, got '0'"),
-    ({"lr": Float(None, 1)}, "lr: low must be a finite number, got None"),
-    ({"lr": Float(False, True)}, "lr: low must be a finite number, got False"),
-    ({"lr": Float(-1e308, 1e308)}, "lr: the range is too wide"),
-    ({"lr": Float(1e-200, 1e200, log=True)}, "lr: the range is too wide"),
-    ({"n": Integer(1, int(1.79e308) + 1, step=int(1.79e308))}, "n: the range is too wide"),
-    ({"n": Integer(1, int(1.79e308) + 1, log=True, step=int(1.79e308))}, "n: the range is too wide"),
-    ({"lr": Float(0, 1.7e308, step=1.7e308)}, "lr: the range is too wide"),
-    ({"lr": Float(0, 1, step=0)}, "lr: step must be a finite number above 0, got 0.0"),
-    ({"lr": Float(0, 1, step=-0.1)}, "lr: step must be a finite number above 0"),
-    ({"lr": Float(0, 1, step=math.nan)}, "lr: step must be a finite number above 0"),
-    ({"lr": Float(0, 1, step=0.3)}, "lr: high must be low plus a whole number of steps"),
-    ({"lr": Float(0, 1, step=2)}, "lr: high must be low plus a whole number of steps"),
-    ({"lr": Float(0, 1, step=1e-320)}, "lr: high must be low plus a whole number of steps"),
-    ({"n": Integer(0.5, 3)}, "n: low must be a whole number, got low=0.5"),
-    ({"n": Integer(0, math.inf)}, "n: high must be a whole number, got high=inf"),
-    ({"n": Integer(0, 10**400)}, "n: high must be a whole number"),
-    ({"n": Integer(0, 9, step=2)}, "n: high must be low plus a whole number of steps"),
+BAD_PARAMETERS = [
+    (lambda: Float(1, 0), "Float: low must be below high, got low=1.0, high=0.0"),
+    (lambda: Integer(5, 4), "Integer: low must be below high"),
+    (lambda: Float(0, 1, log=True), "Float: a logarithmic scale needs low above 0, got low=0.0"),
+    (lambda: Float(-1, 1, log=True), "Float: a logarithmic scale needs low above 0"),
+    (lambda: Integer(0, 9, log=True), "Integer: a logarithmic scale needs low above 0"),
+    (lambda: Float(math.nan, 1), "Float: low must be a finite number, got nan"),
+    (lambda: Float(0, math.inf), "Float: high must be a finite number, got inf"),
+    (lambda: Float("0", 1), "Float: low must be a finite number, got '0'"),
+    (lambda: Float(None, 1), "Float: low must be a finite number, got None"),
+    (lambda: Float(False, True), "Float: low must be a finite number, got False"),
+    (lambda: Float(-1e308, 1e308), "Float: the range is too wide"),
+    (lambda: Float(1e-200, 1e200, log=True), "Float: the range is too wide"),
+    (lambda: Integer(1, int(1.79e308) + 1, step=int(1.79e308)), "Integer: the range is too wide"),
+    (lambda: Integer(1, int(1.79e308) + 1, log=True, step=int(1.79e308)), "Integer: the range is too wide"),
+    (lambda: Float(0, 1.7e308, step=1.7e308), "Float: the range is too wide"),
+    (lambda: Float(0, 1, step=0), "Float: step must be a finite number above 0, got 0.0"),
+    (lambda: Float(0, 1, step=-0.1), "Float: step must be a finite number above 0"),
+    (lambda: Float(0, 1, step=math.nan), "Float: step must be a finite number above 0"),
+    (lambda: Float(0, 1, step=0.3), "Float: high must be low plus a whole number of steps"),
+    (lambda: Float(0, 1, step=2), "Float: high must be low plus a whole number of steps"),
+    (lambda: Float(0, 1, step=1e-320), "Float: high must be low plus a whole number of steps"),
+    (lambda: Integer(0.5, 3), "Integer: low must be a whole number, got low=0.5"),
+    (lambda: Integer(0, math.inf), "Integer: high must be a whole number, got high=inf"),
+    (lambda: Integer(0, 10**400), "Integer: high must be a whole number"),
+    (lambda: Integer(0, 9, step=2), "Integer: high must be low plus a whole number of steps"),
     (
-        {"n": Integer(1, 10, step=2)},
-        "n: high must be low plus a whole number of steps, got low=1, high=10, step=2; use high=9 or 11",
+        lambda: Integer(1, 10, step=2),
+        "Integer: high must be low plus a whole number of steps, got low=1, high=10, step=2; use high=9 or 11",
     ),
-    ({"n": Integer(0, 9, step=0)}, "n: step must be a positive number, got step=0"),
-    ({"c": Categorical([])}, "c: a choice needs at least one value, got an empty list"),
-    ({"c": Categorical("abc")}, "c: choices must be a list, got 'abc'"),
-    ({"c": Categorical({1, 2})}, "c: choices must be a list"),
-    ({"c": Categorical(None)}, "c: choices must be a list, got None"),
-    ({"c": Categorical(["a", "b", "a"])}, "c: each choice may be given once, got 'a' twice"),
-    ({"m": {"lr": Float(1, 0)}}, "m.lr: low must be below high"),
+    (lambda: Integer(0, 9, step=0), "Integer: step must be a positive number, got step=0"),
+    (lambda: Categorical([]), "Categorical: a choice needs at least one value, got an empty list"),
+    (lambda: Categorical("abc"), "Categorical: choices must be a list, got 'abc'"),
+    (lambda: Categorical({1, 2}), "Categorical: choices must be a list"),
+    (lambda: Categorical(None), "Categorical: choices must be a list, got None"),
+    (lambda: Categorical(["a", "b", "a"]), "Categorical: each choice may be given once, got 'a' twice"),
+    (lambda: Ordinal([1, 1]), "Ordinal: each choice may be given once, got 1 twice"),
+    (lambda: Ordinal([Float(0, 1)]), "Ordinal: a value of an Ordinal cannot contain parameters"),
+    (lambda: Float(0, 1, guess=2), "Float: 2.0 lies outside [0.0, 1.0]; a guess must be one of its values"),
+]
+BAD_SPACES = [
     ({"lr": b"x"}, "lr: a parameter must be Float, Integer, Categorical or Ordinal, got b'x'"),
     ({"lr": [1, 2]}, "lr: a parameter must be Float, Integer, Categorical or Ordinal, got [1, 2]; use Categorical"),
     ({"lr": 0.1}, "a space needs at least one parameter, got none"),
@@ -213,6 +217,15 @@ BAD_SPACES = [
     ("lr", "a space is a dict from names to parameters, got 'lr'"),
     ([("lr",)], "a space is a dict from names to parameters"),
 ]
+
+
+@pytest.mark.parametrize(("make", "words"), BAD_PARAMETERS, ids=[f"{i}" for i in range(len(BAD_PARAMETERS))])
+def test_wrong_parameters_are_refused_where_they_are_made(make, words):
+    with pytest.raises(SpaceError) as caught:
+        make()
+    message = str(caught.value)
+    assert message.startswith(words)
+    assert "\n" not in message
 
 
 @pytest.mark.parametrize(("bad", "words"), BAD_SPACES, ids=[f"{i}" for i in range(len(BAD_SPACES))])

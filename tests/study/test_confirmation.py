@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from raybo.common.errors import MethodError, TrialError
+from raybo.record.confirmed import again, confirmed
 from raybo.record.events import Stopped, Told
 from raybo.record.goals import REACH
 from raybo.record.origin import Origin
 from raybo.searcher import Searcher
 from raybo.space import Float
-from raybo.study.confirmation import Confirm, again, confirmed, most_promising, still_to_run
+from raybo.study.confirmation import Confirm, most_promising, still_to_run
 from raybo.surrogate.noisy_trials import WEIGHTS, Expectation
 
 SPACE = {"x": Float(0, 1), "y": Float(0, 1)}

@@ -367,3 +367,48 @@ def test_show_says_what_priors_know(earlier, tmp_path, monkeypatch, capsys):
     _, out, _ = say("priors", str(tmp_path), "--for", str(path), "--json")
     (found,) = json.loads(out)
     assert (found["name"], found["knows"], found["trials"], found["problem"]) == ("bare.db", list(SPACE), 40, None)
+
+
+@raybo.objective(space=SPACE, metric="loss", mode="min")
+def tuned(config):
+    return job()(config)
+
+
+def test_tune_begins_with_the_priors_that_it_names(earlier, tmp_path, caplog):
+    old = written(tmp_path / "old.db", earlier[0])
+    notes = []
+
+    def watch(status):
+        notes.extend(status.notes)
+
+    named = {"in_process": True, "seed": 1, "storage": tmp_path / "new.db", "watch": watch}
+    begun = raybo.tune(tuned, trials=1, prior="auto", **named)
+    assert [trial.origin for trial in begun.trials] == [Origin.PRIOR]
+    assert "prior: old.db (40 of 40 trials; knows all parameters)" in notes
+    old.unlink()
+    longer = raybo.tune(tuned, trials=2, prior=old, **named)
+    assert (len(longer.trials), len(longer.history.priors)) == (2, 1)
+    raybo.tune(tuned, trials=1, prior="auto", in_process=True, seed=1, storage=nothing_beside(tmp_path), watch=False)
+    assert caplog.messages == ["job.db: no journal beside it is a prior for this study"]
+    many = [study(SPACE, job(), 3, "random", seed=seed) for seed in range(10)]
+    notes.clear()
+    raybo.tune(tuned, trials=1, prior=many, in_process=True, seed=1, watch=watch)
+    assert "and 2 more, see `raybo show --priors`" in notes
+
+
+def nothing_beside(tmp_path):
+    """The path of a journal in a directory of its own."""
+    (tmp_path / "alone").mkdir()
+    return tmp_path / "alone" / "job.db"
+
+
+def test_a_searcher_keeps_its_priors_in_its_journal(earlier, tmp_path):
+    path = tmp_path / "loop.db"
+    with Searcher(SPACE, mode="min", seed=1, storage=path, prior=earlier) as searcher:
+        first = searcher.ask()
+    with Searcher(storage=path, prior=earlier) as searcher:
+        assert searcher.trials[0].config == first.config
+        assert len(searcher.history.priors) == 3
+        second = searcher.ask()
+    assert (first.origin, second.origin) == (Origin.PRIOR, Origin.PRIOR)
+    assert not any(each.differs for each in replay(load(path)))

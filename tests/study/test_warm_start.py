@@ -76,7 +76,7 @@ def test_results_and_configurations_enter_once(path):
         (0.4, None, "pending", "enqueued"),
     ]
     assert warm_start.count_added(study.events) == 2
-    assert study.explain(study.trials[0]) == "asked for by the user"
+    assert study.explain(study.trials[0]) == "enqueued by the user"
     assert study.explain(study.trials[1]) == "added by the user"
 
 

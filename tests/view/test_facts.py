@@ -115,6 +115,17 @@ def test_rows_hold_exactly_the_changed_trials(tmp_path):
         assert facts.rows(followed, wild, times)["complete"]
 
 
+def test_a_pruned_trial_shows_its_last_report(tmp_path):
+    with raybo.Searcher({"x": raybo.Float(0, 1)}, "random", steps=4, storage=tmp_path / "s.db") as searcher:
+        trial = searcher.ask()
+        searcher.report(trial, 0.25, 1)
+        searcher.report(trial, 0.5, 2)
+        searcher.prune(trial)
+        searcher.tell(searcher.ask(), 0.75)
+    rows = facts.rows(Followed(tmp_path / "s.db"), 0, 0)["rows"]
+    assert {tuple(row[:3]) for row in rows} == {(0, "pruned", 0.5), (1, "finished", 0.75)}
+
+
 def test_rows_come_in_parts_of_a_bearable_length(tmp_path, monkeypatch):
     monkeypatch.setattr(facts, "ROWS", 7)
     followed = Followed(keep(run("random", 30), tmp_path / "s.db"))

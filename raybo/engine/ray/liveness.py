@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from raybo.common.errors import RayError
+from raybo.engine.ray.signals import end_by, held_signal
 
 LOOK_SECONDS = 2.0  # between checks of a Ray that another process has started
 RAYLET_SECONDS = 6.0  # a raylet whose local socket refuses for so long is dead
@@ -141,6 +142,8 @@ def report_death_at_start(ray: Any) -> Iterator[None]:
             if gcs and gcs[-1].poll() is not None:
                 died.add("gcs_server")
             died &= {"raylet", "gcs_server"}
+            if died and (how := held_signal()) is not None:  # it went to Ray's processes as well, as from a terminal
+                end_by(how)
             dead = dead + 1 if died else 0  # Ray may still raise an error
         if dead == LOOKS:
             log.error("Error: the local Ray died while starting (its %s); try again", ", ".join(sorted(died)))

@@ -87,17 +87,26 @@ def _not_in_processes(ray: Any) -> Iterator[None]:
         services.ConsolePopen = popen
 
 
+def held_signal() -> signal.Signals | None:
+    """Return a signal to this process that waits; None if none does."""
+    return next((how for how in HELD if how in signal.sigpending()), None)
+
+
+def end_by(how: signal.Signals) -> None:
+    """End this process by a signal, whatever it does with it, and even if it waits; in any thread."""
+    _reset(how)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {how})
+    os.kill(os.getpid(), how)
+
+
 def _lose_patience(is_done: threading.Event, came: list[int]) -> None:
     """End this process by a signal that has waited for too long."""
     waited = 0
     while not is_done.wait(1.0):
-        waiting = [*came, *(how for how in HELD if how in signal.sigpending())]
-        waited = waited + 1 if waiting else 0
-        if waited > HELD_SECONDS:
-            how = signal.Signals(waiting[0])
-            _reset(how)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {how})
-            os.kill(os.getpid(), how)
+        how = signal.Signals(came[0]) if came else held_signal()
+        waited = 0 if how is None else waited + 1
+        if how is not None and waited > HELD_SECONDS:
+            end_by(how)
 
 
 def _reset(how: signal.Signals) -> None:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raybo.record.confirmed import again_count
 from raybo.record.events import Event
 from raybo.record.ledger import Ledger
 from raybo.record.states import State
 from raybo.record.trial import Trial
-from raybo.study.confirmation import again_count
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,17 @@ class Committed:
     def run_again(self) -> int:
         """Count the trials that run a configuration again, to confirm it."""
         return again_count(self.trials, self._ledger.history)
+
+    def newest_running(self, most: int) -> list[Trial]:
+        """Return the trials that run, the newest first, at most so many."""
+        found: list[Trial] = []
+        left = min(most, self.count(State.PENDING))
+        for trial in reversed(self.trials):
+            if len(found) == left:
+                break
+            if trial.state is State.PENDING:
+                found.append(trial)
+        return found
 
     @property
     def reporting(self) -> list[tuple[int, int, float]]:

@@ -18,7 +18,7 @@ from typing import TypeVar, cast
 
 from raybo.common.errors import JournalError
 from raybo.engine.plan import Plan
-from raybo.engine.status import Status
+from raybo.engine.status import SHOWN, Status, config_text
 from raybo.engine.study.committed import Before, Committed
 from raybo.engine.study.repeated_failures import RepeatedFailures
 from raybo.engine.study.timings import Timings
@@ -26,6 +26,7 @@ from raybo.job.objective import Objective
 from raybo.journal import Journal, clean
 from raybo.journal.beside import without_password
 from raybo.record.code import last_code
+from raybo.record.confirmed import again_count
 from raybo.record.events import (
     Asked,
     AttemptEvent,
@@ -43,11 +44,11 @@ from raybo.record.states import COUNTED, FAILURES, State
 from raybo.record.stopping import Stopping
 from raybo.record.trial import saved_share
 from raybo.searcher import NO_CONTEXT, Searcher
-from raybo.study.confirmation import again_count
 
 E = TypeVar("E", bound=Event)
 
 NOTES = 1_000  # so many notes are kept, the newest
+PRIORS = 8  # so many earlier studies are named at the beginning
 
 
 class EventLog:
@@ -111,8 +112,11 @@ class EventLog:
             if event.state in COUNTED and event.number <= plan.after:
                 self._ended_before += 1
         if not self.searcher.trials:
-            for prior in self.searcher.history.priors:
+            priors = self.searcher.history.priors
+            for prior in priors[:PRIORS]:
                 self.note(f"prior: {prior.in_words(self.searcher.space.names)}")
+            if len(priors) > PRIORS:
+                self.note(f"and {len(priors) - PRIORS} more, see `raybo show --priors`")
         place = None if plan.artifacts is None else without_password(plan.artifacts)
         events = self.journal.events
         place = None if place in artifacts_of(events)[:1] else place
@@ -225,6 +229,11 @@ class EventLog:
             pruned=self.committed.count(State.PRUNED),
             paused=self.committed.count(State.PAUSED),
             reporting=self.committed.reporting,
+            best_config="" if best is None else config_text(self.searcher.space, best.config),
+            configs=[
+                (trial.number, config_text(self.searcher.space, trial.config))
+                for trial in self.committed.newest_running(SHOWN)
+            ],
             steps=self.searcher.steps,
             saved=saved_share(self.committed.trials, self.searcher.steps),
             front=self._front(),

@@ -255,7 +255,14 @@ def missing_verdicts(searcher: Searcher, events: Sequence[Event]) -> list[Event]
         if rule is not None and number not in broken and rule.can_judge(searcher.history, number)
     }
     if rule is not None and judged:
-        ledger = Ledger(searcher.space, searcher.goals, searcher.context, searcher.steps, rule.metric)
+        ledger = Ledger(
+            searcher.space,
+            searcher.goals,
+            searcher.context,
+            searcher.steps,
+            rule.metric,
+            searcher.history.generation,
+        )
         for event in events[: max(judged)]:
             ledger.apply(event)
             if event.number in judged and isinstance(event, Reported):

@@ -10,6 +10,7 @@ import contextlib
 import errno
 import inspect
 import socket
+import sysconfig
 import time
 import traceback
 from collections.abc import Callable, Generator, Mapping
@@ -49,6 +50,8 @@ LARGE_BYTES = 10 * 2**20  # a pickled function of this size or more is sent as a
 TRACEBACK_CHARACTERS = 4_000
 REASON_CHARACTERS = 250
 NOTE_CHARACTERS = 300
+TERSE = (LookupError, AssertionError)  # errors whose messages say little without the line that raised them
+LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))
 CAUSES = 10  # of an exception, one of the other
 MAKE_ROOM = "make room on the disk; --retry-failed runs again what is lost by then"
 OURS = __file__, pickling.__file__, rank.__file__  # a traceback leaves out the lines of these files
@@ -317,7 +320,10 @@ def _read_context(context: Space | None, values: Mapping[str, Any]) -> EventData
 
 
 def _described(error: BaseException) -> EventData:
-    reason = in_words(error)[:REASON_CHARACTERS]
+    reason = in_words(error)
+    if isinstance(error, TERSE):
+        reason += _line_of(error)
+    reason = reason[:REASON_CHARACTERS]
     with contextlib.suppress(Exception):  # an exception may fail even to print itself
         frames = error.__traceback__
         while frames is not None and frames.tb_frame.f_code.co_filename in OURS:  # the user's job begins below
@@ -325,6 +331,16 @@ def _described(error: BaseException) -> EventData:
         lines = traceback.format_exception(type(error), error, frames)
         return {"reason": reason, "traceback": "".join(lines)[-TRACEBACK_CHARACTERS:]}
     return {"reason": reason}
+
+
+def _line_of(error: BaseException) -> str:
+    """Return the innermost line of the user's own code in an error's traceback, in parentheses; empty if unknown."""
+    with contextlib.suppress(Exception):  # whatever becomes of a traceback must not hide the error
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename not in OURS]
+        own = [frame for frame in frames if not frame.filename.startswith(LIBRARIES)]
+        at = (own or frames)[-1]
+        return f" ({Path(at.filename).name}:{at.lineno}{f': {at.line}' if at.line else ''})"
+    return ""
 
 
 def lacked_room(error: BaseException) -> str | None:

@@ -18,6 +18,7 @@ from raybo.acquisition import ContextConfidence
 from raybo.common.options import option
 from raybo.context import Density, Expectation, Joint, cube_of_contexts, expected, fit_joint, with_context
 from raybo.methods.method import Method
+from raybo.methods.parts.fitted_model import prediction_in_words
 from raybo.methods.parts.initial_design import design_size, explain_design, sobol_proposal
 from raybo.methods.parts.next_point import taken
 from raybo.methods.parts.refit_schedule import is_kept, last_estimate, starts_of_fit
@@ -123,7 +124,7 @@ class OverContexts(Method):
         over = "at the context that is known" if "wanted" in tags else "on average over contexts"
         what = "upper confidence bound" if "wanted" in tags else self.meaning
         left = f"; {tags['left_out']} trials without a context left out" if "left_out" in tags else ""
-        return f"{what}: expects {tags['mean']:+.2f} sd {over}, uncertain by {tags['std']:.2f}{left}"
+        return f"{what}: {prediction_in_words(tags)}, {over}{left}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from raybo.methods.parts.fitted_model import Transform
+from raybo.methods.parts.fitted_model import Transform, prediction_in_words
 from raybo.methods.parts.initial_design import design_size, sobol_proposal
 from raybo.methods.parts.learning_curves import (
     MANY,
@@ -82,7 +82,7 @@ def explain_curves(tags: Tags) -> str:
     """Return why a point was proposed; empty if these are not the tags of a proposal for the last step."""
     if THETA not in tags:
         return ""
-    expects = f"at the last step, expects {tags['mean']:+.2f} sd, uncertain by {tags['std']:.2f}"
+    expects = f"at the last step, {prediction_in_words(tags)}"
     if "again" in tags:
         return f"trial {tags['again']} again, which was pruned and looks best by now: {expects}"
-    return f"upper confidence bound {expects}"
+    return f"upper confidence bound: {expects}"

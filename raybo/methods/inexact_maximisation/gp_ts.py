@@ -18,6 +18,7 @@ from raybo.acquisition import Inflated, JointDraw
 from raybo.acquisition.thompson import LARGEST_JOINT
 from raybo.common.options import option
 from raybo.methods.inexact_maximisation.schedules import Kappa, RandomGridOptions
+from raybo.methods.parts.fitted_model import prediction_in_words
 from raybo.methods.parts.fitting import fitted
 from raybo.methods.parts.initial_design import explain_design, sobol_proposal
 from raybo.methods.parts.next_point import solve_apart
@@ -61,7 +62,7 @@ class GpTs(RandomGridOptions):
         return Proposal(found.x, tags)
 
     def explain(self, tags: Tags) -> str:
-        """Explain a point of the design, or the draw's maximiser by its value."""
+        """Explain a point of the design, or the draw's maximiser by its prediction."""
         if design := explain_design(tags):
             return design
-        return f"Thompson sampling: a drawn function promised {tags['drawn']:+.2f} sd, {tags['mean']:+.2f} expected"
+        return f"Thompson sampling: {prediction_in_words(tags)}"

@@ -165,14 +165,10 @@ class GpUcb(RandomGridOptions):
         return math.nan if eta is None else float(eta)
 
     def explain(self, tags: Tags) -> str:
-        """Explain a point of the design, or the bound's two parts in standard deviations of the values."""
+        """Explain a point of the design, or of the bound by its prediction."""
         if design := explain_design(tags):
             return design
-        if isinstance(tags["mean"], list) or "feasible" in tags or "success" in tags:
-            return f"upper confidence bound: {prediction_in_words(tags)}"
-        return (
-            f"upper confidence bound: expects {tags['mean']:+.2f} sd, {tags['kappa']:.2f} times {tags['std']:.2f} added"
-        )
+        return f"upper confidence bound (kappa {tags['kappa']:.3g}): {prediction_in_words(tags)}"
 
 
 def inexactness_story(trials: Sequence[Trial]) -> Story | None:

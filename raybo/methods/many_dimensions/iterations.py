@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raybo.methods.parts.fitted_model import prediction_in_words
 from raybo.methods.story import OverTrials, PathInSpace, Scale, Series, Story, is_point
 from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
@@ -108,7 +109,7 @@ def explain(tags: Tags) -> str:
         return f"iteration {t}: explores around the centre{left}"
     if "moved" not in tags:
         return f"iteration {t}: the centre" if t == 1 or "centre" not in tags else f"iteration {t}: a new start"
-    expected = f", expects {tags['mean']:+.2f} sd, uncertain by {tags['std']:.2f}" if "mean" in tags else ""
+    expected = f", {prediction_in_words(tags)}" if "mean" in tags else ""
     return f"iteration {t}: the centre, moved by {tags['moved']:.3g}{expected}"
 
 

@@ -18,6 +18,7 @@ Pending trials are part of a fit: they are believed at their posterior mean.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeAlias, TypeVar
@@ -32,9 +33,12 @@ from raybo.acquisition import (
     Surrogate,
     UpperConfidence,
 )
+from raybo.methods.method import EXPECTS, IN_UNITS
 from raybo.record.events import Tags
 from raybo.space import Array
 from raybo.surrogate import GP, Outputs
+
+NINETY = 1.6449  # sd on either side of the mean: the 90 % interval of a normal law
 
 
 class FittedModel(Protocol):
@@ -71,7 +75,7 @@ class FittedModel(Protocol):
         ...
 
     def prediction(self, x: Array) -> Tags:  # (d,)
-        """Return the prediction at a point: the tags `mean` and `std`, in the model's units."""
+        """Return the prediction at a point: the tags `mean` and `std`, in the model's units, and `expects`."""
         ...
 
 
@@ -143,7 +147,30 @@ class FittedSurrogate(Generic[S_co]):
         members = self.members if self.weights is None else self.members[:1]
         moments = [gp.posterior(x[None, :]) for gp in members]
         means, variances = np.array([m[0][0] for m in moments]), np.array([m[1][0] for m in moments])
-        return {"mean": float(means.mean()), "std": float(np.sqrt(variances.mean() + means.var()))}
+        tags: Tags = {"mean": float(means.mean()), "std": float(np.sqrt(variances.mean() + means.var()))}
+        expected = self._expected(x)
+        return {**tags, EXPECTS: [expected]} if expected else tags
+
+    def _expected(self, x: Array) -> list[float]:  # (d,)
+        """Return the maximised value that all members together expect, with its 90 % interval and the best known one.
+
+        Its 5 %, 50 % and 95 % points and the incumbent, with six digits; empty if one of them is not finite.
+        """
+        if len(self.known) == 0 or not math.isfinite(self.incumbent):  # no trial has finished
+            return []
+        moments = [gp.posterior(x[None, :]) for gp in self.members]
+        means, variances = np.array([m[0][0] for m in moments]), np.array([m[1][0] for m in moments])
+        mean = float(np.average(means, weights=self.weights))
+        sd = math.sqrt(float(np.average(variances + np.square(means - mean), weights=self.weights)))
+        ends = np.array([mean - NINETY * sd, mean, mean + NINETY * sd, self.incumbent])
+        known = self.gp.posterior(self.known)[0]
+        low, high = float(known.min()), max(float(known.max()), self.incumbent)
+        with np.errstate(all="ignore"):
+            # beyond what was seen a power transform's inverse may grow without bound: continued by its mean slope
+            bottom, top = self.outputs.invert(np.array([low, high]))
+            inside = np.clip(ends, low, high)
+            values = self.outputs.invert(inside) + (ends - inside) * (top - bottom) / (high - low)
+        return [float(f"{value:.6g}") for value in values] if np.isfinite(values).all() else []
 
 
 FittedGP: TypeAlias = FittedSurrogate[GP]
@@ -151,11 +178,18 @@ Transform: TypeAlias = Callable[[Array], Outputs]  # makes the transform of give
 
 
 def prediction_in_words(tags: Tags) -> str:
-    """Return the prediction in the tags of a point, in words: mean and std in sd of the values, and probabilities."""
-    means, stds = (tags[name] if isinstance(tags[name], list) else [tags[name]] for name in ("mean", "std"))
-    expected = " and ".join(f"{mean:+.2f} sd" for mean in means)
-    text = f"expects {expected}, uncertain by {' and '.join(f'{std:.2f}' for std in stds)}"
+    """Return the prediction in the tags of a point, in words, and probabilities.
+
+    In the metrics' units if `tags` has it so, see `explaining.in_units`; else in standard deviations of the values.
+    """
+    text = tags.get(IN_UNITS) or _in_deviations(tags)
     for name, word in (("feasible", "satisfies the constraints"), ("success", "succeeds")):
         if name in tags:
             text += f", {word} with probability {tags[name]:.2f}"
     return text
+
+
+def _in_deviations(tags: Tags) -> str:
+    means, stds = (tags[name] if isinstance(tags[name], list) else [tags[name]] for name in ("mean", "std"))
+    sides = (f"{abs(mean):.2f} sd {'better' if mean >= 0.0 else 'worse'} than average" for mean in means)
+    return f"expected {' and '.join(sides)}, uncertain by {' and '.join(f'{std:.2f}' for std in stds)} sd"

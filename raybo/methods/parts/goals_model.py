@@ -25,6 +25,7 @@ from raybo.acquisition import (
     Surrogate,
     Total,
 )
+from raybo.methods.method import EXPECTS
 from raybo.methods.parts.fitted_model import FittedSurrogate
 from raybo.methods.parts.front_and_reference import front_and_reference, still_feasible
 from raybo.record.events import Tags
@@ -127,6 +128,8 @@ class FittedGoals:
         """Return mean and std of each metric at a point, and the probability that it is feasible, as tags."""
         predictions = [fit.prediction(x) for fit in self.metrics]
         tags: dict[str, Any] = {name: [each[name] for each in predictions] for name in ("mean", "std")}
+        if all(EXPECTS in each for each in predictions):
+            tags[EXPECTS] = [each[EXPECTS][0] for each in predictions]
         if len(predictions) == 1:
             tags = predictions[0]
         if self.limits:

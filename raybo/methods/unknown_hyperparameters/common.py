@@ -19,7 +19,7 @@ from raybo.common.errors import MethodError
 from raybo.common.options import option
 from raybo.methods.method import Method
 from raybo.methods.parts import initial_design
-from raybo.methods.parts.fitted_model import FittedGP
+from raybo.methods.parts.fitted_model import FittedGP, prediction_in_words
 from raybo.methods.parts.fitting import fitted
 from raybo.methods.parts.hyperparameters import Estimate
 from raybo.methods.parts.next_point import solve_apart
@@ -156,7 +156,7 @@ def explain_point(tags: Tags) -> str:
     if "design" in tags:
         return "initial design (uniform)"
     name = {"ucb": "upper confidence bound", "ei": "expected improvement"}[tags["acquisition"]]
-    return f"{name}: expects {tags['mean']:+.2f} sd, uncertain by {tags['std']:.2f}"
+    return f"{name}: {prediction_in_words(tags)}"
 
 
 def explain_turn(tags: Tags, purpose: str) -> str:

@@ -11,7 +11,7 @@ export function overviewPage(main) {
     el("option", { value: "trials" }, "over trials"), el("option", { value: "time" }, "over time"));
   const chosen = new Map(); // whether a study is compared
   const curves = new Map(); // last event and curve
-  const places = new Map(); // a figure for each metric
+  const places = new Map(); // a figure for each objective and metric: values of different jobs do not compare
   let order = [];
   fill(main, el("h1", {}, "Studies"), table, el("div", { class: "bar" }, el("h2", {}, "Best so far"), by), charts);
 
@@ -19,7 +19,7 @@ export function overviewPage(main) {
     const shownCurves = order.filter((id) => chosen.get(id) && curves.get(id)?.curve.steps.length).map((id) => curves.get(id).curve);
     const groups = new Map();
     for (const curve of shownCurves) {
-      const key = `${curve.mode} ${curve.metric}`;
+      const key = JSON.stringify([curve.objective, curve.mode, curve.metric]);
       groups.set(key, [...(groups.get(key) || []), curve]);
     }
     for (const [key, place] of places) {
@@ -33,7 +33,7 @@ export function overviewPage(main) {
       if (!places.has(key)) {
         const drawn = el("div", { class: "drawn" });
         const better = group[0].mode === "max" ? "the larger the better" : "the smaller the better";
-        const figure = el("figure", {}, el("h2", {}, group[0].metric), el("figcaption", {}, `The best value so far of each study; ${better}.`), drawn);
+        const figure = el("figure", {}, el("h2", {}, `${group[0].objective}: ${group[0].metric}`), el("figcaption", {}, `Best value so far of each study; ${better}.`), drawn);
         charts.append(figure);
         places.set(key, { figure, drawn });
       }

@@ -79,7 +79,7 @@ function heading(study) {
   const bounds = study.constraints.length ? `; ${study.constraints.join(", ")}` : "";
   return [
     el("h1", {}, study.objective, " ", el("span", { class: study.running ? "badge on" : "badge" }, study.running ? "running" : "not running")),
-    el("p", { class: "quiet" }, `${better}${bounds}; method ${study.method}; kept in ${study.file}`),
+    el("p", { class: "quiet" }, `${better}${bounds}; method ${study.method}; journal ${study.file}`),
     study.ended && !study.running ? el("p", { class: "quiet" }, `ended: ${study.ended}`) : null,
   ];
 }
@@ -93,7 +93,7 @@ function cards(study, best, { front, best: modelled }) {
   const made = study.metrics.length > 1 ? [card(String(front.length), "on the front", "best")] : [card(best ? shown(best.expected ?? best.value) : "none yet",
     best && best.expected !== null && best.expected !== undefined ? `best expected ${study.metric}` : `best ${study.metric}`, "best")];
   const beside = study.best && modelled && modelled.number === study.best.number ? modelled.expected : null;
-  if (beside !== null && beside !== undefined) made.push(card(`${shown(beside)} ± ${modelled.expected_sd.toPrecision(2)}`, "what a model expects there"));
+  if (beside !== null && beside !== undefined) made.push(card(`${shown(beside)} ± ${modelled.expected_sd.toPrecision(2)}`, "expected by the model"));
   made.push(card(String(counts.finished || 0), study.planned ? `finished of ${study.planned} planned` : "finished"));
   const [begun, waiting] = [study.workers.length, (counts.pending || 0) - study.workers.length];
   if (begun) made.push(card(String(begun), study.running ? "running" : "were running at its end"));
@@ -104,7 +104,7 @@ function cards(study, best, { front, best: modelled }) {
   if (counts.stopped) made.push(card(String(counts.stopped), "stopped"));
   if (study.began) {
     const until = study.running ? Date.now() : Date.parse(study.latest);
-    made.push(card(duration((until - Date.parse(study.began)) / 1000), study.running ? "since it began" : "from first to last event"));
+    made.push(card(duration((until - Date.parse(study.began)) / 1000), study.running ? "since it began" : "elapsed"));
   }
   if (study.running && study.planned && study.done && study.done < study.planned) {
     const share = study.done / study.planned;
@@ -117,7 +117,7 @@ function cards(study, best, { front, best: modelled }) {
 function showWorkers(section, study, id) {
   const now = study.workers;
   section.hidden = !now.length;
-  fill(section, el("h2", {}, study.running ? "What the workers are doing" : "Running when the study ended"),
+  fill(section, el("h2", {}, study.running ? "Workers" : "Running when the study ended"),
     el("ul", { class: "workers" }, now.map((one) => el("li", {},
       el("a", { href: `#/study/${id}/trial/${one.trial}` }, `trial ${one.trial}`),
       el("b", { "data-since": study.running ? one.since : null }, study.running ? duration(elapsed(one.since)) : ""),
@@ -132,7 +132,7 @@ function tick(section) {
 function aboutStudy(study, best, id, front) {
   const made = [];
   if (front.length) {
-    made.push(el("section", {}, el("h2", {}, "The front"), el("div", { class: "wide" }, el("table", {}, el("tbody", {}, front.slice(0, 50).map((one) => el("tr", {},
+    made.push(el("section", {}, el("h2", {}, "Pareto front"), el("div", { class: "wide" }, el("table", {}, el("tbody", {}, front.slice(0, 50).map((one) => el("tr", {},
       el("td", {}, el("a", { href: `#/study/${id}/trial/${one.number}` }, `trial ${one.number}`)), one.values.map(([name, value]) => el("td", {}, `${name} ${shown(value)}`)))))))));
   }
   if (best) {

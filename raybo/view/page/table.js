@@ -5,6 +5,12 @@ import { el, fill, shown, state } from "./dom.js";
 const ROW = 30; // pixels, as in the style
 const MOST_METRICS = 30;
 
+// The value of a trial; of one that did not finish, its last report, set apart.
+function lastReport(row) {
+  const value = shown(row[2]);
+  return row[2] === null || row[1] === "finished" ? value : el("span", { class: "quiet", title: "last report" }, value);
+}
+
 export class TrialsTable {
   constructor(id) {
     this.id = id;
@@ -63,12 +69,12 @@ export class TrialsTable {
     this.columns = [
       { name: "trial", of: (row) => row[0], width: 5, number: true },
       { name: "state", of: (row) => (row[1] === "pending" ? "running" : row[1]), width: 6, draw: (row) => state(row[1]) },
-      { name: news.metric, of: (row) => row[2], width: 8, number: true },
+      { name: news.metric, of: (row) => row[2], width: 8, number: true, draw: (row) => lastReport(row) },
       { name: "seconds", of: (row) => row[3], width: 6, number: true },
       ...news.parameters.map((name, i) => ({ name, of: parameter(i), width: 8 })),
       ...news.contexts.map((name, i) => ({ name, of: context(i), width: 7 })),
       ...this.metrics.map((name) => ({ name, of: (row) => (row[8] ? row[8][name] ?? null : null), width: 7 })),
-      { name: "why it was tried, or how it ended", of: (row) => row[5], width: 30 },
+      { name: "reason", of: (row) => row[5], width: 30 },
     ];
     for (const column of this.columns.slice(4)) {
       column.number = this.rows.some((row) => row && typeof column.of(row) === "number");
@@ -166,7 +172,10 @@ export class TrialsTable {
         const title = typeof value === "string" && value.length > 12 ? value : null;
         return el("div", { role: "cell", class: column.number ? "number" : "", title }, content);
       });
-      const node = el("div", { class: "row", role: "row", "data-trial": String(row[0]) }, cells);
+      const open = (event) => { // not where text is being selected to be copied
+        if (!event.target.closest("a") && !String(getSelection())) location.hash = `#/study/${this.id}/trial/${row[0]}`;
+      };
+      const node = el("div", { class: "row", role: "row", "data-trial": String(row[0]), onclick: open }, cells);
       node.style.top = `${(first + i) * ROW}px`;
       return node;
     }));

@@ -41,6 +41,10 @@ function page(trial, id, curve) {
     ? el("a", { href: `#/study/${id}/trial/${number}` }, words) : el("span", { class: "quiet" }, words));
   const facts = [];
   if (trial.value !== null) facts.push([trial.metric, trial.value]);
+  else if (trial.reports.length) {
+    const [step, value] = trial.reports[trial.reports.length - 1];
+    facts.push([`${trial.metric} at step ${step}, the last`, value]);
+  }
   if (trial.seconds !== null) facts.push(["took", duration(trial.seconds)]);
   if (trial.host) facts.push(["on", trial.host]);
   if (trial.attempt > 1) facts.push(["attempts", trial.attempt]);
@@ -53,13 +57,13 @@ function page(trial, id, curve) {
       facts.length ? section("Result", pairs(facts), trial.metrics.length ? pairs(trial.metrics) : null) : null,
       section("Configuration", pairs(trial.config)),
       trial.context.length ? section("Context", pairs(trial.context)) : null,
-      section("Why it was tried", el("p", {}, trial.why || "not recorded"),
-        trial.tags.length ? el("details", {}, el("summary", {}, "What the method noted"), pairs(trial.tags)) : null)),
-    trial.reports.length ? section("What it reported", curve) : null,
+      section("Reason", el("p", {}, trial.why || "not recorded"),
+        trial.tags.length ? el("details", {}, el("summary", {}, "Tags of the method"), pairs(trial.tags)) : null)),
+    trial.reports.length ? section("Learning curve", curve) : null,
     trial.traceback ? section("Traceback", el("pre", { tabindex: "0" }, trial.traceback)) : null,
-    trial.output ? section("The end of what it printed", el("pre", { tabindex: "0" }, trial.output)) : null,
-    trial.files.length || trial.directory.includes("://") ? section("Its files", files(trial, id)) : null,
-    section("What happened", events(trial)),
+    trial.output ? section("Output (the end)", el("pre", { tabindex: "0" }, trial.output)) : null,
+    trial.files.length || trial.directory.includes("://") ? section("Files", files(trial, id)) : null,
+    section("Events", events(trial)),
   ];
 }
 
@@ -71,7 +75,7 @@ function files(trial, id) {
 }
 
 function events(trial) {
-  const words = { asked: "asked for", told: "finished", retried: "started again", met: "observed its context" };
+  const words = { asked: "proposed", told: "finished", retried: "retried", met: "context observed" };
   const rows = trial.events.map((event) => el("tr", {}, el("td", { class: "number" }, String(event.number)), el("td", {}, moment(event.at)),
     el("td", {}, words[event.kind] || event.kind), el("td", {}, event.told.map(([key, value]) => `${key} ${shown(value)}`).join(", "))));
   return el("div", { class: "wide" }, el("table", {}, el("tbody", {}, rows)));

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from raybo.acquisition import LogAverage, LogExpectedImprovement, UpperConfidence
-from raybo.methods.parts.fitted_model import FittedGP
+from raybo.methods.parts.fitted_model import FittedGP, prediction_in_words
 from raybo.methods.parts.fitting import fitted
 from raybo.methods.parts.next_point import solve_apart
 from raybo.record.events import Tags
@@ -82,5 +82,5 @@ def highest_mean(gp: GP, history: History, rng: np.random.Generator, solver: Sol
 
 
 def explain_improvement(tags: Tags) -> str:
-    """Explain the point by its prediction, in the model's standardised values."""
-    return f"expected improvement: expects {tags['mean']:+.2f}, uncertain by {tags['std']:.2f}"
+    """Explain the point by its prediction."""
+    return f"expected improvement: {prediction_in_words(tags)}"

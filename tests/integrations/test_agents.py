@@ -1,0 +1,274 @@
+"""Agents ask and tell within limits, lose nothing when they or the server die, and are told what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import raybo
+from raybo.integrations.agents import AgentFolder, Limits, space_of
+from raybo.record.events import Asked
+
+X = {"x": {"type": "float", "low": 0, "high": 1}}
+
+
+def loss(config):
+    return (config["x"] - 0.3) ** 2
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return AgentFolder(tmp_path / "studies", Limits(trials=6))
+
+
+def run(folder, study, n):
+    for asked in folder.ask(study, n)["trials"]:
+        folder.tell(study, asked["trial"], loss(asked["config"]))
+
+
+def test_a_study_is_asked_told_and_seen(folder):
+    folder.create("first", X, mode="min", seed=0)
+    run(folder, "first", 5)
+    status = folder.status("first")
+    assert status["states"] == {"finished": 5}
+    assert status["limits"]["trials_left"] == 1
+    assert status["story"][0].startswith("trial 0: initial design")
+    assert folder.front("first")["trials"] == [status["best"]]
+    assert folder.explain("first", 4)["why"] in status["story"][4]
+    assert folder.status()["studies"].keys() == {"first"}
+    assert json.dumps([status, folder.space("first")], allow_nan=False)
+
+
+def test_creating_it_again_goes_on(folder):
+    folder.create("first", X, mode="min", seed=0)
+    run(folder, "first", 2)
+    assert folder.create("first", X, mode="min", seed=0)["trials"] == 2
+    with pytest.raises(raybo.JournalError):
+        folder.create("first", {"y": X["x"]})
+
+
+def test_what_is_pending_is_listed(folder):
+    folder.create("first", X)
+    (asked,) = folder.ask("first")["trials"]
+    assert folder.status("first")["pending"] == [{"trial": 0, "config": asked["config"]}]
+    assert folder.ask("first")["asked_for_earlier_and_not_told"] == [0]
+
+
+def test_trials_of_all_studies_count(folder):
+    for name in ("a", "b"):
+        folder.create(name, X)
+        folder.ask(name, 3)
+    for name in ("a", "b"):
+        with pytest.raises(raybo.TrialError, match=r"^1 more would exceed the limit of 6 trials, of which 0 are left;"):
+            folder.ask(name)
+    assert len(raybo.load(folder.directory / "a.db").trials) == 3
+    again = AgentFolder(folder.directory, Limits(trials=7))
+    with pytest.raises(raybo.TrialError, match="2 more would exceed"):
+        again.ask("a", 2)
+    again.ask("a")
+
+
+def test_no_trial_begins_after_the_minutes(folder, monkeypatch):
+    timed = AgentFolder(folder.directory, Limits(minutes=0.5))
+    timed.create("first", X)
+    (asked,) = timed.ask("first")["trials"]
+    assert 0 < timed.left()["minutes_left"] <= 0.5
+    late = AgentFolder(folder.directory, Limits(minutes=1e-9))
+    with pytest.raises(raybo.TrialError, match="the limit of 1e-09 minutes is reached"):
+        late.ask("first")
+    assert late.tell("first", asked["trial"], 1.0)["states"] == {"finished": 1}
+
+
+def test_rules_of_the_person_hold_in_every_study(folder):
+    ruled = AgentFolder(folder.directory, Limits(where=("x <= 0.25",)))
+    ruled.create("first", X, mode="max", where=["x >= 0.1"])
+    assert all(0.1 <= each["config"]["x"] <= 0.25 for each in ruled.ask("first", 8)["trials"])
+    with pytest.raises(raybo.SpaceError, match="x"):
+        ruled.create("second", {"y": X["x"]})
+    folder.create("third", X)
+    with pytest.raises(raybo.TrialError, match=r"^third was created without the rule 'x <= 0\.25'"):
+        ruled.ask("third")
+
+
+@pytest.mark.parametrize("name", ["../out", "/etc/x", "a/b", "", ".hidden", "a" * 65])
+def test_no_name_leads_out_of_the_folder(folder, name):
+    for act in (lambda: folder.create(name, X), lambda: folder.ask(name), lambda: folder.export(name)):
+        with pytest.raises(raybo.JournalError, match="a study's name is made of"):
+            act()
+
+
+def test_no_link_leads_out_of_the_folder(folder, tmp_path):
+    folder.create("first", X)
+    (folder.directory / "first.json").symlink_to(tmp_path / "elsewhere.json")
+    (folder.directory / "second.db").symlink_to(tmp_path / "elsewhere.db")
+    with pytest.raises(raybo.JournalError, match="it is a link"):
+        folder.export("first", "json")
+    with pytest.raises(raybo.JournalError, match="it is a link"):
+        folder.create("second", X)
+    assert {path.name for path in tmp_path.iterdir()} == {"studies"}
+
+
+def test_reports_are_judged_and_carried_out(folder):
+    folder.create("first", X, mode="max", steps=4, scheduler="median", seed=0)
+    said = []
+    for value in (3, 3, 3, 3, 3, 0):
+        (asked,) = folder.ask("first")["trials"]
+        for step in range(1, 5):
+            said.append(folder.report("first", asked["trial"], value, step)["verdict"])
+            if said[-1] != "continue":
+                break
+        else:
+            folder.tell("first", asked["trial"], value)
+    assert said[-1] == "prune"
+    assert folder.status("first")["states"] == {"finished": 5, "pruned": 1}
+
+
+def test_exports_are_written_beside_the_journal(folder):
+    folder.create("first", X, mode="min")
+    run(folder, "first", 2)
+    for to in ("csv", "json", "optuna", "reports"):
+        path = Path(folder.export("first", to)["file"])
+        assert path.parent == folder.directory
+        assert path.is_file()
+    with pytest.raises(raybo.MethodError, match="there is no export to 'mlflow' here"):
+        folder.export("first", "mlflow")
+
+
+def test_spaces_are_read_from_json():
+    declared = {
+        "rate": {"type": "float", "low": 1e-4, "high": 1, "log": True, "guess": 0.1, "step": None},
+        "model": {
+            "type": "categorical",
+            "choices": ["none", {"kind": "net", "units": {"type": "integer", "low": 1, "high": 9}}],
+        },
+        "inner": {"size": {"type": "ordinal", "choices": [8, 16]}, "constant": 3},
+    }
+    net = {"kind": "net", "units": raybo.Integer(1, 9)}
+    assert space_of(declared) == {
+        "rate": raybo.Float(1e-4, 1, log=True, guess=0.1),
+        "model": raybo.Categorical(["none", net]),
+        "inner": {"size": raybo.Ordinal([8, 16]), "constant": 3},
+    }
+    assert "max_depth" in space_of("xgboost")
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        ({"x": {"type": "flot", "low": 0}}, "x: there is no type 'flot'; did you mean 'float'"),
+        ({"x": {"type": "float", "low": 0}}, "x: float needs high"),
+        ({"x": {"type": "float", "low": 0, "high": 1, "lgo": True}}, "x: float has no 'lgo'; did you mean 'low'"),
+        ("xgbost", "there is no ready space 'xgbost'; did you mean 'xgboost'"),
+        (3, "a space is an object of parameters by name, got 3"),
+    ],
+)
+def test_wrong_spaces_are_named(declared, message):
+    with pytest.raises(raybo.SpaceError, match=message):
+        space_of(declared)
+
+
+# ---- the protocol
+
+
+@pytest.fixture
+def mcp():
+    return pytest.importorskip("mcp", reason="mcp is not installed")
+
+
+def test_tools_answer_and_refuse_in_words(mcp, folder):
+    from raybo.integrations.mcp import server_of
+
+    async def talk():
+        async with mcp.Client(server_of(folder)) as client:
+            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            await client.call_tool("create_study", {"study": "first", "space": X, "mode": "min"})
+            asked = await client.call_tool("ask", {"study": "first"})
+            told = await client.call_tool("tell", {"study": "first", "trial": 0, "result": 0.5})
+            again = await client.call_tool("tell", {"study": "first", "trial": 0, "result": 0.5})
+            return tools, asked, told, again
+
+    tools, asked, told, again = asyncio.run(talk())
+    assert set(tools) == {"create_study", "ask", "tell", "fail", "report", "status", "explain", "front", "export"}
+    assert all(tool.description for tool in tools.values())
+    assert asked.structured_content["trials"][0]["trial"] == 0
+    assert told.structured_content["best"]["value"] == 0.5
+    assert again.is_error
+    assert "trial 0: it is finished already" in again.content[0].text
+
+
+AGENT = """
+import asyncio, sys
+from mcp import Client, StdioServerParameters
+
+async def work():
+    server = StdioServerParameters(command=sys.executable, args=["-m", "raybo", "mcp", sys.argv[1], "--trials", "9"])
+    async with Client(server) as client:
+        async def call(name, **arguments):
+            answer = await client.call_tool(name, {"study": "first", **arguments})
+            if answer.is_error:
+                sys.exit(answer.content[0].text)
+            return answer.structured_content
+        space = {"x": {"type": "float", "low": 0, "high": 1}}
+        waiting = (await call("create_study", space=space, mode="min", seed=0))["pending"]
+        while True:
+            for trial in waiting or (await call("ask"))["trials"]:
+                print(trial["trial"], flush=True)
+                sys.stdin.readline()
+                await call("tell", trial=trial["trial"], result=(trial["config"]["x"] - 0.3) ** 2)
+            waiting = []
+
+asyncio.run(work())
+"""
+
+
+def servers_of(agent):
+    """The processes that an agent has started."""
+    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit() and _parent(path) == agent.pid]
+
+
+def _parent(path):
+    try:
+        return int((path / "stat").read_text().rpartition(")")[2].split()[1])
+    except (OSError, IndexError):
+        return None
+
+
+@pytest.mark.slow
+def test_a_study_ends_over_kills_of_agent_and_server(mcp, tmp_path):
+    begun = []
+    for victim in ("agent", "server", "agent", "nobody"):
+        agent = subprocess.Popen(
+            [sys.executable, "-c", AGENT, str(tmp_path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            for done in range(100):
+                line = agent.stdout.readline()
+                if not line:
+                    break
+                begun.append(int(line))
+                if done == 2 and victim != "nobody":
+                    os.kill(agent.pid if victim == "agent" else servers_of(agent)[0], signal.SIGKILL)
+                    break
+                agent.stdin.write("\n")
+                agent.stdin.flush()
+            _, said = agent.communicate(timeout=120) if victim != "server" else ("", "")
+        finally:
+            agent.kill()
+            agent.communicate()
+    assert "would exceed the limit of 9 trials, of which 0 are left" in said
+    study = raybo.load(tmp_path / "first.db")
+    assert [trial.state for trial in study.trials] == [raybo.State.FINISHED] * 9
+    assert sum(isinstance(event, Asked) for event in study.events) == 9
+    assert [begun.count(number) for number in range(9)].count(2) == 3  # those that were run when somebody died
+    assert study.best.value < 0.02
