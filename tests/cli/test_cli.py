@@ -502,9 +502,8 @@ def test_every_option_reaches_the_engine(run, folder, engine):
         " --from other.db --enqueue known.json --fresh-workers --retry-failed --keep-going --same-code --default n=2"
     )
     more += " --scheduler asha --scheduler-option eta=2 --artifacts kept --keep-checkpoints all"
-    more += (
-        " --processes 2 --prior old.db --prior studies --confirm 2x3 --target 0.9 --patience 4 --stop-below-gain 0.01"
-    )
+    more += " --prior old.db --prior studies --processes 2"
+    more += " --confirm 2x3 --target 0.9 --patience 4 --stop-below-gain 0.01"
     code, out, err = run("tune", "job.py", *options.split(), *more.split())
     assert (code, err) == (0, ""), (out, err)
     assert engine.objective.name == "job"

@@ -16,6 +16,7 @@ cluster   the hosts that several studies share
 disk      the disk that can be filled
 strikes   what is done to a study, kind by kind
 checks    what does not hold of a study that has ended
+ranks     one process of a trial that has several: what becomes of the trial, and its strikes
 harness   carries out one study of a plan
 promises  the table of signals: what is promised in each cell
 session   a study under signals, from outside

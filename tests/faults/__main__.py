@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import shutil
@@ -17,8 +18,9 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+from tests.conftest import local_ray
 from tests.engine import hosts
-from tests.faults import disk, signals
+from tests.faults import disk, ranks, signals
 from tests.faults.checks import Wrong
 from tests.faults.cluster import Cluster
 from tests.faults.harness import Report, look_for_processes, run
@@ -55,9 +57,10 @@ def main() -> int:
         "--kills-per-study", type=int, default=KILLS_A_STUDY, help="fewer make more studies of as many kills"
     )
     parser.add_argument("--signals", action="store_true", help="strike the cells of the table of signals instead")
+    parser.add_argument("--ranks", action="store_true", help="strike processes of trials that have several instead")
     parser.add_argument("--strikes", type=int, default=500, help="of --signals, with those in the record")
-    parser.add_argument("--record", type=Path, help="of --signals: a file of what was done, from which it goes on")
-    parser.add_argument("--minutes", type=float, help="of --signals: begin no further study after so long")
+    parser.add_argument("--record", type=Path, help="of --signals, --ranks: a file to go on from")
+    parser.add_argument("--minutes", type=float, help="of --signals, --ranks: begin no further study after so long")
     parser.add_argument("--no-hosts", action="store_true", help="do without a cluster of several hosts")
     parser.add_argument("--source", type=Path, default=HERE, help="the clone whose raybo is killed; default: this one")
     asked = parser.parse_args()
@@ -65,6 +68,8 @@ def main() -> int:
         signal.signal(how, signal.default_int_handler)
     if asked.signals:
         return strike(asked.strikes, asked.seed, asked.record, asked.minutes, asked.source.absolute())
+    if asked.ranks:
+        return strike_ranks(asked.kills, asked.seed, asked.record, asked.minutes)
     hosts_there = hosts.are_possible() and not asked.no_hosts
     fills = disk.is_possible()
     if not hosts_there and not asked.no_hosts:
@@ -142,6 +147,26 @@ def strike(count: int, seed: int, record: Path | None, minutes: float | None, so
         else:
             shutil.rmtree(directory, ignore_errors=True)
     print(signals.summary(done))
+    return 1 if any(line["complaints"] for line in done) else 0
+
+
+def strike_ranks(count: int, seed: int, record: Path | None, minutes: float | None) -> int:
+    """Strike ranks so often in all, print what is wrong and a summary; 1 if anything is."""
+    done = [] if record is None or not record.exists() else [json.loads(line) for line in record.open()]
+    end = None if minutes is None else time.monotonic() + 60 * minutes
+    with local_ray() as ray, contextlib.suppress(KeyboardInterrupt):
+        for planned in islice(ranks.strikes(seed, first=len(done)), max(0, count - len(done))):
+            if end is not None and time.monotonic() > end:
+                break
+            with tempfile.TemporaryDirectory(prefix="rb-ranks-", dir="/tmp") as directory:
+                struck = ranks.strike(planned, Path(directory), ray)
+            told = "; ".join(struck.complaints) or "as promised"
+            print(f"{planned.number:5d}  {planned!s:55s} {struck.seconds:6.1f} s  {told}", flush=True)
+            done.append(json.loads(struck.to_json()))
+            if record is not None:
+                with record.open("a", encoding="utf-8") as file:
+                    file.write(struck.to_json() + "\n")
+    print(ranks.summary(done))
     return 1 if any(line["complaints"] for line in done) else 0
 
 
