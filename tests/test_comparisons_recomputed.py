@@ -20,6 +20,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 VARIANTS = {"Optuna's TPE": "optuna", "Optuna's GP sampler": "optuna-gp", "BoTorch": "botorch", "SMAC": "smac"}
 VARIANTS |= {"HEBO": "hebo", "without the warped model": "auto-without-warped", "the plain model alone": "auto-plain"}
 VARIANTS |= {"without the summed model": "auto-without-summed"}
+OF_TREES = "(xgboost|extra-trees|forest|gradient|lightgbm|histogram)-"
 SETS = {
     "BBOB in 2 dimensions": r"bbob-2d-.*",
     "BBOB in 5 dimensions": r"bbob-5d-.*",
@@ -96,6 +97,10 @@ def test_tests_of_the_default_follow_from_the_runs():
         elif name in ("`auto` less `auto-as-numbers`", "`auto` less 0.1's"):
             other, seeds = "auto-as-numbers" if "numbers" in name else "auto-0.1", range(22, 24)
             problems = "nasbench-cifar10|kinds9|kinds6-noisy|hpolib-protein_structure|ridge|cancer-svm|deep|layers"
+        elif name.startswith(("development, ", "validation, ")):
+            file, one, other = "default/noise.csv", "auto-with-noise", "auto"
+            seeds = range(10) if name.startswith("development") else range(50, 60)
+            problems = f"{OF_TREES}.*" if name.endswith("trees") else f"(?!{OF_TREES}).*"
         elif name == "Optuna's TPE" and len(cells) == 3:
             seeds = range(30, 36)
         elif len(cells) > 3:  # every fourth problem, which SMAC ran on all of
@@ -104,7 +109,7 @@ def test_tests_of_the_default_follow_from_the_runs():
         counts = (by_problem(file, one, other, measure, problems, seeds)[1] for measure in ("final", "mean"))
         assert printed_counts == ", ".join(counts), row
         checked += 1
-    assert checked == 15
+    assert checked == 19
     text = " ".join(" ".join(lines).split())
     found = (
         by_problem("default/validation.csv", "auto", "auto-0.1", m, ".*", range(30, 36))[1] for m in ("mean", "final")

@@ -36,6 +36,8 @@ def searcher_for(
     Args:
         rule: the scheduler and its options.
     """
+    method, options = method_or_earlier(method, options, earlier)
+    method_name = methods.name_of(method)  # one that cannot be imported is told before the scheduler
     scheduler, given = scheduler_or_earlier(*rule, earlier)
     rule_name = None if scheduler is None else schedulers.name_of(scheduler)
     steps = objective.steps
@@ -44,7 +46,6 @@ def searcher_for(
             f"{objective.name} declares no steps, so there is nothing for the scheduler {rule_name} to judge; say with "
             "@raybo.objective(..., steps=...) how many reports a whole run makes"
         )
-    method, options = method_or_earlier(method, options, earlier)
     seed = earlier.seed if seed is None and earlier is not None else seed
     for option in options:
         is_known = option in ELSEWHERE or option in (known for known, _, _ in methods.describe(method)[1])
@@ -56,7 +57,7 @@ def searcher_for(
         objective=objective.name,
         goals=objective.goals,
         space=objective.space,
-        method=methods.name_of(method),
+        method=method_name,
         seed=seed_for(seed),
         settings={key: object_to_json(_named(value)) for key, value in sorted(objective.settings.items())},
         options=methods.options_of(method, made, options),
