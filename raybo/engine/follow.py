@@ -249,7 +249,7 @@ def _wait(
         actor: the study's.
         outcome: the reference to its outcome.
         show: shows its status.
-        patience: for so many seconds it may neither answer nor write.
+        patience: seconds for which it may neither answer nor write.
         is_enough: the wait is over, too, once this is true.
     """
     liveness = Liveness(ray)

@@ -66,7 +66,7 @@ class Guard:
 
     @contextlib.contextmanager
     def time_limit(self, seconds: float | None) -> Iterator[None]:
-        """Raise `OutOfTime` in the block after so many seconds, where this thread can be interrupted."""
+        """Raise `OutOfTime` in the block after these seconds, if this thread can be interrupted."""
         if seconds is None or not self.can_interrupt or not hasattr(signal, "setitimer"):
             yield
             return

@@ -1,4 +1,4 @@
-"""How long the process of a study may be silent, and how often it may die, before whoever follows it loses patience.
+"""Limits how long the process of a study may be silent, and how often it may die, before its follower gives up.
 
 Nothing here looks at a process, a clock or a file: the follower says what it has seen.
 """
@@ -68,5 +68,5 @@ class Deaths:
 
     @property
     def patience(self) -> float:
-        """How long the next process may be silent, in seconds: longer and longer while each dies like the last."""
+        """Return the seconds that the next process may be silent: more and more while each dies like the last."""
         return SILENT_SECONDS * 2.0 ** max(0, self.alike - 1)

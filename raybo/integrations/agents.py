@@ -44,7 +44,7 @@ KINDS: Mapping[str, tuple[type, Sequence[str], Sequence[str]]] = {  # with what 
 
 @dataclass(frozen=True)
 class Limits:
-    """What no agent may exceed.
+    """Limits that no agent may exceed.
 
     Attributes:
         trials: in all studies of the folder; None for no limit.

@@ -173,7 +173,7 @@ class Ended(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class EarlierStudy(Event):
-    """What an earlier study of the same job or a like one knows of this one: enough to do without its journal.
+    """Holds what an earlier study of the same job or a like one knows of this one, so that its journal may go.
 
     A value counts by its normal score among those of its own study alone, so that metric, scale and direction may
     differ.

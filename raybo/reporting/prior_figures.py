@@ -23,7 +23,7 @@ MOMENTS = 25  # at which weights are computed
 
 
 def prior_profiles(study: Study) -> ReportFigure | None:
-    """What the earlier studies expect along each parameter, in the mean over the others; None without priors."""
+    """Draw what the earlier studies expect along each parameter, in the mean over the others; None without priors."""
     if not study.history.priors:
         return None
     go, models = plotly(), expectations(study.history)

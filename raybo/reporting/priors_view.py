@@ -1,4 +1,4 @@
-"""What earlier studies know of a study, and how much each of them counts now."""
+"""Shows what earlier studies know of a study, and how much each of them counts now."""
 
 from __future__ import annotations
 

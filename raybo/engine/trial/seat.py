@@ -1,4 +1,4 @@
-"""What passes between a study and the processes of one of its trials, as plain data."""
+"""Holds what a study and the processes of one of its trials send each other, as plain data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Arrival:
-    """What a process says of itself when it has begun.
+    """Describes a process that has begun.
 
     Attributes:
         node: Ray's name of its node.

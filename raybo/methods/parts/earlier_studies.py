@@ -1,4 +1,4 @@
-"""What earlier studies of a like job expect of this one, and the first points that follow from it.
+"""Finds what earlier studies of a like job expect of this one, and the first points that follow from it.
 
 Each study is a Gaussian process of its normal scores. Its mean, centred and scaled to 1 over the cube, is what it
 expects of a point: +2 is among the best of a hundred. Where this study varies something that the earlier one did not,
@@ -45,7 +45,7 @@ COMPARED = 100  # results at most that a study is compared with
 
 @dataclass(frozen=True, eq=False)
 class Expectation:
-    """What one earlier study expects.
+    """Predicts by one earlier study.
 
     Attributes:
         gp: of its normal scores, over the axes that it knows.
