@@ -116,7 +116,10 @@ def _second_opinion(
 
     Projecting a step of the whole model may turn it downhill; with this one every axis goes uphill or not at all.
     """
-    plain = np.clip(X + _within(G / B.diagonal(axis1=1, axis2=2), R), 0.0, 1.0)
+    diagonal = B.diagonal(axis1=1, axis2=2)
+    steepest = np.maximum(np.abs(G).max(axis=1, keepdims=True), 1e-300)
+    diagonal = np.where(diagonal > 0.0, diagonal, steepest)  # rounding may have taken an axis's curvature
+    plain = np.clip(X + _within(G / diagonal, R), 0.0, 1.0)
     use = ~(promised > small)[:, None]
     T, S = np.where(use, plain, T), np.where(use, plain - X, S)
     return T, S, (G * S).sum(axis=1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import Bounds, minimize
 
-from raybo.solvers.ascent import ascend
+from raybo.solvers.ascent import _second_opinion, ascend
 from raybo.solvers.solution import Search
 from tests.solvers.problems import Counted, Waves, box
 
@@ -170,6 +170,17 @@ def test_a_precipice_does_not_stop_the_climb():
     climbs = climb(Inside(Precipice()), np.array([[0.1, 0.2], [0.55, 0.9], [0.9, 0.4]]), rounds=100)
     assert climbs.values.max() > 0.4
     assert climbs.X[np.argmax(climbs.values), 0] <= 0.6
+
+
+@pytest.mark.parametrize("lost", [0.0, -1.0])
+def test_axes_without_curvature_go_uphill(lost):
+    """Seen after a step over a cliff: the first curvature was 3e14, and rounding left nothing of the second."""
+    X, G = np.array([[0.0, 0.5]]), np.array([[-7e5, 0.1]])
+    B = np.array([[[3e14, -1e6], [-1e6, lost]]])
+    T, S, promised = _second_opinion(X, G, B, np.array([0.2]), X, 0.0 * X, np.zeros(1), 1e-5)
+    assert T[0, 0] == 0.0
+    assert T[0, 1] > 0.5
+    assert promised[0] == (G * S).sum() > 0.0
 
 
 def test_worthless_starts_stay():
