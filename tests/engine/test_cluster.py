@@ -139,7 +139,11 @@ def test_detached_study_outlives_driver_and_actor(cluster, directory):
 
     held.unlink()
     until(lambda: finished(path) >= 3, "results")
+    held.touch()
+    time.sleep(1.0)  # what runs ends in less
+    until(lambda: pending(path) >= 1, "a trial that is held")
     os.kill(json.loads(Path(f"{path}-lock").read_text())["process"], signal.SIGKILL)  # the study's own process
+    held.unlink()
     follower = command(cluster, directory, "attach", "far", *on)
     until(lambda: finished(path) >= 6, "results after the study's process was killed")
     held.touch()

@@ -121,7 +121,7 @@ def test_short_steps_are_batched_in_order():
 
 
 def test_trial_waits_only_if_a_verdict_is_possible():
-    study = StudySide()
+    study = StudySide(*[Answer(waits_at=4)] * 6)  # also to a batch of earlier steps, if the thread sends one
     order = []
 
     def job(config):
