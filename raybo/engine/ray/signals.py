@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -68,17 +69,24 @@ def deaf_threads() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _not_in_processes(ray: Any) -> Iterator[None]:
-    """Have the processes that Ray starts begin without signals that wait."""
+    """Have the processes that Ray starts begin without signals that wait.
+
+    SIGTERM to the GCS goes on waiting, for good: instead of ending, it would serve nobody from then on, and wait for
+    requests that it has yet to answer; after a minute, Ray would abort this process.
+    """
     services = ray._private.services
     popen = services.ConsolePopen
 
-    def start(*args: Any, preexec_fn: Any = None, **keywords: Any) -> Any:
+    def start(command: Any, *args: Any, preexec_fn: Any = None, **keywords: Any) -> Any:
+        is_gcs = Path(command[0]).name == "gcs_server"
+        freed = (signal.SIGHUP,) if is_gcs else (signal.SIGTERM, signal.SIGHUP)  # Ray's own hold SIGINT
+
         def prepare() -> None:
             if preexec_fn is not None:
                 preexec_fn()
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGHUP))  # Ray's own hold SIGINT
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, freed)
 
-        return popen(*args, preexec_fn=prepare, **keywords)
+        return popen(command, *args, preexec_fn=prepare, **keywords)
 
     services.ConsolePopen = start
     try:
