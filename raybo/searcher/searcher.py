@@ -545,15 +545,25 @@ class Searcher:
 
     # ---- what a study engine needs beside ask and tell
 
-    def propose(self, history: History, context: Mapping[str, Any] | None = None, *, with_gain: bool = False) -> Asked:
+    def propose(
+        self,
+        history: History,
+        context: Mapping[str, Any] | None = None,
+        *,
+        with_gain: bool = False,
+        spent: float | None = None,
+    ) -> Asked:
         """The event of asking for the next trial after this history. Changes nothing; may run in another thread.
 
         Args:
             history: what is known.
             context: the context that the trial will have, if it is known in advance.
             with_gain: add how much the proposal is expected to gain, unless it is one of a design or a guess.
+            spent: how much of the study's budget is used, in its unit; None for what the history says.
         """
         number = len(history)
+        spent = None if spent is None else round(spent, 6)
+        history = history.with_spent(spent)
         known_first = self._read(context, number)
         if known_first:
             history = history.with_next_context(np.array(known_first["c"]))
@@ -567,13 +577,14 @@ class Searcher:
             except NumericalError as error:  # the study goes on, and the tags say why this point
                 rng = self._stream(number, Stream.FALLBACK)
                 proposal = Proposal(history.cube.uniform(rng, 1)[0], tags={"fallback": str(error)})
-        spent = time.perf_counter() - started, time.thread_time() - processor
+        taken = time.perf_counter() - started, time.thread_time() - processor
         self._require_proposal(proposal, history)
         x = self.space.snap(proposal.x[None, :])
         row = self.space.rows(x)[0]
         if origin_of(proposal.tags) is Origin.GUESSED:
             row = self.space.as_guessed(row)
-        asked = self._asked(history, x, row, proposal.tags, spent, known_first)
+        asked = self._asked(history, x, row, proposal.tags, taken, known_first)
+        asked = asked if spent is None else replace(asked, spent=spent)
         if with_gain and not proposal.in_design and asked.origin is None:
             gain = expected_gain(history, x[0])
             return replace(asked, gain=gain)
