@@ -18,7 +18,7 @@ from mlflow.entities import Metric, Param, RunTag
 from raybo.integrations.stream import News, Stream, name_of, summary_of, time_of
 from raybo.integrations.study_json import described, plain
 from raybo.integrations.trial_terms import Names, parameters
-from raybo.methods.best import EXPECTED
+from raybo.methods.findings import EXPECTED
 from raybo.record.events import Event
 from raybo.record.states import COUNTED, OPEN, State
 from raybo.study.study import Study

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 
 from raybo.common.arguments import is_number
 from raybo.integrations.trial_terms import Names
-from raybo.methods.best import EXPECTED
+from raybo.methods.findings import EXPECTED
 from raybo.record.events import Event, Kind
 from raybo.record.trial import Trial
 from raybo.study.study import Study

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from raybo.journal.notes import read_notes
-from raybo.methods.best import EXPECTED
+from raybo.methods.findings import EXPECTED
 from raybo.space import Opaque, object_to_json
 from raybo.study.study import Study
 

@@ -9,6 +9,7 @@ families:
 
 method       what every method is
 keywords     the options of all methods, for type checkers
+findings     what a study's trials show: the part that `Study` and `Searcher` have in common
 explaining   why a trial was proposed
 story        what a method's tags show about a study, for a report to draw
 parts/       what methods of several families are built on

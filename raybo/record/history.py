@@ -122,7 +122,7 @@ class History:
         if spent is None:
             return self
         other = self.copy()
-        other.spent = spent
+        other.spent = round(spent, 6)
         return other
 
     @property

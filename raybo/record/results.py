@@ -10,11 +10,11 @@ from typing import Any, TypedDict, cast
 
 import numpy as np
 
-from raybo.common.arguments import is_number, number_in
+from raybo.common.arguments import is_number, number_in, whole_number
 from raybo.common.errors import TrialError
 from raybo.common.messages import shown
 from raybo.record.goals import Goals
-from raybo.record.history import ONE
+from raybo.record.history import ONE, History
 
 EXTRAS = 50  # a result's further numbers, texts and lists that are kept, at most
 TEXT_CHARACTERS = 1_000  # longer texts are cut
@@ -74,6 +74,24 @@ def reported(value: Any, number: int, goals: Goals = ONE, judged: str | None = N
             f"{shown(value)}"
         )
     return {"value": finite(value, number)}
+
+
+def step_of(step: int | None, number: int, history: History) -> int:
+    """Return the step of a trial's next report, by default the one after the last.
+
+    Raises:
+        TrialError: it is no whole number, not above those before, or beyond the last step of a run.
+    """
+    record = history.records[number]
+    last = record.step
+    if record.attempt > 1:
+        last = record.last_run[-1][0] if record.last_run and record.resumed_after is None else 0
+    at = last + 1 if step is None else whole_number(step, f"trial {number}: step", error=TrialError)
+    if at <= last:
+        raise TrialError(f"trial {number}: steps must increase, but step {at} comes after step {last}")
+    if history.steps is not None and at > history.steps:
+        raise TrialError(f"trial {number}: step {at} is beyond the last step; a whole run has {history.steps}")
+    return at
 
 
 def _numbers(value: Mapping[str, Any], number: int, goals: Goals, needed: Sequence[str], whose: str = "") -> Numbers:

@@ -11,6 +11,7 @@ import numpy as np
 from raybo import methods, schedulers
 from raybo.common.arguments import by_name, whole_number
 from raybo.common.errors import MethodError, SpaceError
+from raybo.common.messages import shown
 from raybo.record.description import Description
 from raybo.record.goals import Goals, Mode
 from raybo.record.history import GENERATION
@@ -80,6 +81,15 @@ def described(
     if earlier is not None:
         description = replace(description, objective=earlier.objective, settings=earlier.settings, value=earlier.value)
     return description, made, made_rule
+
+
+def require_possible(description: Description, method: methods.Method) -> None:
+    """MethodError if the method cannot do what is described, or if this release is too old for it."""
+    if description.context is None and method.needs_context:
+        raise MethodError(f"{methods.label(method)} needs a context; declare one beside the space, or use gp-ucb")
+    methods.require_goals(method, description.goals, has_context=description.context is not None)
+    if description.generation > GENERATION:
+        raise MethodError(f"generation must be from 1 to {GENERATION}, got {shown(description.generation)}")
 
 
 def _values(made: methods.Method | Scheduler, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from raybo.common.errors import JournalError, SpaceError
 from raybo.common.messages import first_line, shown
@@ -15,6 +15,9 @@ from raybo.journal import as_path, read
 from raybo.record.description import Description
 from raybo.record.events import EarlierStudy, Event
 from raybo.searcher.earlier_study import Studied, Wanted, modelled, what_it_knows
+
+if TYPE_CHECKING:
+    from raybo.searcher.kept import Kept
 
 Given: TypeAlias = "Studied | Path | str | Sequence[Studied | Path | str]"
 
@@ -46,6 +49,12 @@ def new_priors(given: object, wanted: Wanted, known: Sequence[EarlierStudy] = ()
         best = sorted(found, key=lambda prior: (-len(prior.axes), -len(prior.scores)))[:STUDIES]
         found = [prior for prior in found if prior in best]
     return [modelled(prior, wanted.space) for prior in found]
+
+
+def priors_of(given: Given, description: Description, kept: Kept | None) -> list[EarlierStudy]:
+    """Return what the earlier studies know of a study that is not in its journal yet."""
+    known = [event for event in ([] if kept is None else kept.events) if isinstance(event, EarlierStudy)]
+    return new_priors(given, Wanted.by(description, None if kept is None else kept.path), known)
 
 
 def journals_in(directory: Path) -> list[Path]:

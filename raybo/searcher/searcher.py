@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import time
 import warnings
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any, TypeVar, overload
-
-import numpy as np
 
 from raybo import methods, schedulers
 from raybo.common.arguments import whole_number
-from raybo.common.errors import MethodError, NumericalError, TrialError
-from raybo.common.messages import first_line, shown
+from raybo.common.errors import MethodError, TrialError
 from raybo.common.refusals import refusing
-from raybo.common.threads import limit_threads
-from raybo.methods.best import Recommender, expected_gain
-from raybo.methods.explaining import explain, is_proposed, reading_tags
+from raybo.methods.findings import Findings
 from raybo.record.contexts import ContextFields, told_context
 from raybo.record.description import Description
 from raybo.record.events import (
     Asked,
     Begun,
     ContextObserved,
-    EarlierStudy,
     Event,
     Failed,
     Planned,
@@ -36,21 +25,22 @@ from raybo.record.events import (
     Reported,
     Resumed,
     Retried,
-    Tags,
     Told,
     TrialEvent,
 )
 from raybo.record.goals import Mode
-from raybo.record.history import GENERATION, History, Proposal
+from raybo.record.history import History
 from raybo.record.ledger import Ledger
-from raybo.record.origin import Origin, origin_of
-from raybo.record.results import reported, told
+from raybo.record.origin import Origin
+from raybo.record.results import reported, step_of, told
 from raybo.record.states import State
 from raybo.record.trial import Trial
-from raybo.schedulers import GO, Scheduler, Verdict
-from raybo.schedulers.rule import JOB, Rule, broken_by, event_of
-from raybo.searcher.described import described, scheduler_for
-from raybo.space import Array, Row, Space
+from raybo.schedulers import Scheduler, Verdict
+from raybo.schedulers.rule import Rule
+from raybo.searcher.described import described, require_possible, scheduler_for
+from raybo.searcher.last_verdicts import LastVerdicts
+from raybo.searcher.proposing import named, proposed
+from raybo.space import Space
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,23 +56,10 @@ E = TypeVar("E", bound=Event)
 NO_CONTEXT = "its context is not known; its value counts, but nothing is learned from it about contexts"
 
 
-class Stream(IntEnum):
-    """The purposes of a trial's random streams; a number, once used, keeps its purpose."""
-
-    PROPOSAL = 0
-    FALLBACK = 1
-    TRIAL = 2  # of the job's own, as `current_trial().seed`
-
-
-def trial_seed(study: int, number: int) -> int:
-    """The seed that a trial is given for its own random numbers, below 2**32: the same at every attempt."""
-    return int(np.random.SeedSequence(study, spawn_key=(number, Stream.TRIAL)).generate_state(1)[0])
-
-
 OF_TRIAL = "a trial is its number or what ask returned, and goes with a value, a text or a context as declared"
 
 
-class Searcher:
+class Searcher(Findings):
     """Proposes configurations and learns from their results.
 
     Args:
@@ -161,7 +138,11 @@ class Searcher:
         prior: Given = (),
         **options: Unpack[MethodOptions],
     ) -> None:
-        kept = None if storage is None else _kept(storage)
+        kept = None
+        if storage is not None:
+            from raybo.searcher.kept import Kept  # SQLite takes its time, and most searchers need none
+
+            kept = Kept(storage)
         try:
             description, made, rule = described(
                 space,
@@ -175,7 +156,11 @@ class Searcher:
                 kept,
             )
             self._begin(description, made, rule)
-            priors = [] if isinstance(prior, tuple) and not prior else _priors(prior, description, kept)
+            priors = []
+            if not (isinstance(prior, tuple) and not prior):
+                from raybo.searcher.priors import priors_of  # likewise
+
+                priors = priors_of(prior, description, kept)
             if kept is not None:
                 kept.begin(description)
                 self._replay(kept.events)
@@ -219,11 +204,7 @@ class Searcher:
 
     def _begin(self, description: Description, method: methods.Method, scheduler: Scheduler | None) -> None:
         """Begin with no trials, after a check that the method can do what is described."""
-        if description.context is None and method.needs_context:
-            raise MethodError(f"{methods.label(method)} needs a context; declare one beside the space, or use gp-ucb")
-        methods.require_goals(method, description.goals, has_context=description.context is not None)
-        if description.generation > GENERATION:
-            raise MethodError(f"generation must be from 1 to {GENERATION}, got {shown(description.generation)}")
+        require_possible(description, method)
         self.description, self.method = description, method
         self.space, self.context, self.goals = description.space, description.context, description.goals
         self.mode, self.seed, self.steps = description.mode, description.seed, description.steps
@@ -233,11 +214,9 @@ class Searcher:
         self.ledger = Ledger(self.space, self.goals, self.context, self.steps, judged, description.generation)
         self.history = self.ledger.history
         self.trials = self.ledger.trials
-        self._recommender = Recommender(self.ledger)
         self._warned = False
         self._enqueued: deque[int] = deque()  # what the user wants to be run next, and nobody was given yet
-        # the last verdict on each trial, the last event that it had seen, and whose it is
-        self._verdicts: dict[int, tuple[Verdict, int, str]] = {}
+        self._verdicts = LastVerdicts(self.ledger, self.rule)
 
     def _replay(self, events: Sequence[Event]) -> None:
         """Take in a journal's events, with the verdict on each trial's last report if nothing has followed it."""
@@ -246,7 +225,7 @@ class Searcher:
         for event in events:
             self.ledger.apply(event)
             if isinstance(event, Reported) and last[event.trial] is event and not event.repeated:
-                self._judge(event)
+                self._verdicts.judge(event)
         self._enqueued.extend(
             trial.number for trial in self.pending if trial.origin is Origin.ENQUEUED and trial.number not in begun
         )
@@ -355,7 +334,7 @@ class Searcher:
                 step is not a whole number, not above the earlier ones, or beyond the last of a run.
         """
         number = self._pending(trial)
-        step = self._step(number, step)
+        step = step_of(step, number, self.history)
         data = reported(value, number, self.goals, self.history.judged_metric)
         record = self.history.records[number]
         again: dict[str, Any] = {"attempt": record.attempt} if record.attempt > 1 else {}
@@ -363,16 +342,7 @@ class Searcher:
             again["repeated"] = True
         event = self.apply(Reported(number, step=step, **data, **again))
         self._commit()
-        return self._judge(event)
-
-    def _judge(self, event: Reported) -> Verdict:
-        """Return the verdict on the last report."""
-        number = event.trial
-        verdict, rule = broken_by(event, self.goals), JOB
-        if self.rule is not None and not verdict.prune and not event.repeated:
-            verdict, rule = self.rule.judge(self.history, number), self.rule.name
-        self._verdicts[number] = verdict, self.ledger.last_event, rule
-        return verdict
+        return self._verdicts.judge(event)
 
     @refusing(TrialError, OF_TRIAL)
     def prune(self, trial: Trial | int, why: str = "") -> Trial:
@@ -382,13 +352,7 @@ class Searcher:
             TrialError: the trial is unknown, or neither pending nor paused.
         """
         number = self.history.require(trial, *Pruned.before)
-        why = "" if why is None else str(why)
-        verdict, seen, rule = self._verdicts.pop(number, (GO, self.ledger.last_event, JOB))
-        if why or not verdict.prune:
-            return self._carry_out(
-                Verdict("prune", why or "pruned by the user"), "user", number, self.ledger.last_event
-            )
-        return self._carry_out(verdict, rule, number, seen)
+        return self._apply(self._verdicts.pruning(number, "" if why is None else str(why)))
 
     def pause(self, trial: Trial | int) -> Trial:
         """Make a trial wait, as the verdict on its last report says; `promoted` returns it when it should continue.
@@ -396,11 +360,7 @@ class Searcher:
         Raises:
             TrialError: the trial is unknown or not pending, or the verdict on its last report is not to pause.
         """
-        number = self._pending(trial)
-        verdict, seen, rule = self._verdicts.get(number, (GO, 0, JOB))
-        if not verdict.pause:
-            raise TrialError(f"trial {number}: no scheduler has paused it; continue it, or prune it")
-        return self._carry_out(verdict, rule, number, seen)
+        return self._apply(self._verdicts.pausing(self._pending(trial)))
 
     @refusing(TrialError, OF_TRIAL)
     def retry(self, trial: Trial | int, reason: str = "") -> Trial:
@@ -439,99 +399,6 @@ class Searcher:
         result = Told(number, **told(value, number, self.goals), **self._read(context, number))
         return self._apply(self.known(config), result)
 
-    @property
-    def recommended(self) -> Trial:
-        """The trial whose configuration to use: that for which a model expects the best value, see `best_expected`.
-
-        As with noise the best value measured is partly luck, it need not be `best`. If configurations were run again to
-        confirm them, it is the one with the best mean of these runs.
-
-        Raises:
-            TrialError: as `best`.
-        """
-        return self._recommender.recommended
-
-    @property
-    def recommendation(self) -> str:
-        """Which trial is recommended, and why, in a sentence; TrialError as `best`."""
-        return self._recommender.sentence
-
-    @property
-    def best(self) -> Trial:
-        """The feasible trial with the best value measured; with noise that is partly luck, and `recommended` is not.
-
-        If a context is declared, it is the one with the best estimated expectation over it.
-
-        A lucky context does not make a trial the best. With a context, the estimate and its standard deviation, in the
-        user's units, are `best.details["expected"]` and `["expected_sd"]`, once enough trials have finished for a
-        model; `best.value` is what the trial measured. If no trial has finished, it is the best of the pruned trials
-        that got furthest, and its `value` is None.
-
-        Raises:
-            TrialError: no trial has finished or was pruned, none satisfies all constraints, or there are several
-                metrics.
-        """
-        return self._recommender.best
-
-    @property
-    def best_expected(self) -> Trial:
-        """The finished trial for which a model expects the best value: with noise, the luckiest is not the best.
-
-        Its `details["expected"]` and `["expected_sd"]` hold that estimate and its standard deviation. It is `best`
-        itself if a context is declared, or if too few trials have finished for a model.
-
-        Raises:
-            TrialError: no trial has finished or was pruned, none satisfies all constraints, or there are several
-                metrics.
-        """
-        return self._recommender.best_expected
-
-    def expected(self, trial: Trial | int) -> tuple[float, float] | None:
-        """The value that a model expects of a trial's configuration, and its standard deviation, in the user's units.
-
-        None if too few trials have finished for a model, and with several metrics. If a context is declared, the
-        estimate by which `best` or `best_for` chose this trial; None for other trials.
-
-        Raises:
-            TrialError: there is no such trial.
-        Example:
-            >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, seed=0)
-            >>> trials = [searcher.tell(trial, trial.config["x"]) for trial in searcher.ask(8)]
-            >>> mean, sd = searcher.expected(searcher.best)
-            >>> abs(mean - searcher.best.value) < 0.1
-            True
-        """
-        return self._recommender.expected(trial)
-
-    @property
-    def front(self) -> list[Trial]:
-        """The finished, feasible trials that no other dominates, ordered by the first metric, best first."""
-        return self.ledger.in_order(self.ledger.front)
-
-    def hypervolume(self, reference: Mapping[str, float] | None = None) -> float:
-        """The volume that the front dominates, in the product of the metrics' units.
-
-        Args:
-            reference: the point from which the volume is measured, by metric; by default, the worst value of each
-                metric among the feasible trials.
-        Raises:
-            TrialError: the reference is not a finite number for each metric.
-        """
-        return self.ledger.hypervolume(reference)
-
-    def best_for(self, context: Mapping[str, Any]) -> Trial:
-        """The finished trial with the best estimated value in the given context; `details` as in `best`.
-
-        Raises:
-            TrialError: no trial has finished, no context is declared, or this one does not match the declared one.
-        """
-        return self._recommender.best_for(context)
-
-    def explain(self, trial: Trial | int) -> str:
-        """In a few words, why this trial was proposed; TrialError if there is no such trial."""
-        found = trial if isinstance(trial, Trial) else self.trials[self.history.require(trial)]
-        return explain(self.method, found, self.goals)
-
     def __repr__(self) -> str:
         """One line: method, space, how many trials there are, and the best of them."""
         done = self.ledger.count(State.FINISHED)
@@ -561,34 +428,9 @@ class Searcher:
             with_gain: add how much the proposal is expected to gain, unless it is one of a design or a guess.
             spent: how much of the study's budget is used, in its unit; None for what the history says.
         """
-        number = len(history)
-        spent = None if spent is None else round(spent, 6)
         history = history.with_spent(spent)
-        known_first = self._read(context, number)
-        if known_first:
-            history = history.with_next_context(np.array(known_first["c"]))
-        started, processor = time.perf_counter(), time.thread_time()
-        is_tagged = history.records.are_tagged
-        reading = reading_tags(f"trial {number}: the tags before it") if is_tagged else contextlib.nullcontext()
-        with limit_threads(1), reading:
-            try:
-                rng, seen = self._stream(number, Stream.PROPOSAL), methods.seen(self.method, history)
-                proposal = _guessed(history) or _expected_best(seen, rng) or self.method.propose(seen, rng)
-            except NumericalError as error:  # the study goes on, and the tags say why this point
-                rng = self._stream(number, Stream.FALLBACK)
-                proposal = Proposal(history.cube.uniform(rng, 1)[0], tags={"fallback": str(error)})
-        taken = time.perf_counter() - started, time.thread_time() - processor
-        self._require_proposal(proposal, history)
-        x = self.space.snap(proposal.x[None, :])
-        row = self.space.rows(x)[0]
-        if origin_of(proposal.tags) is Origin.GUESSED:
-            row = self.space.as_guessed(row)
-        asked = self._asked(history, x, row, proposal.tags, taken, known_first)
-        asked = asked if spent is None else replace(asked, spent=spent)
-        if with_gain and not proposal.in_design and asked.origin is None:
-            gain = expected_gain(history, x[0])
-            return replace(asked, gain=gain)
-        return asked
+        known_first = self._read(context, len(history))
+        return proposed(history, self.method, self.description, known_first, with_gain=with_gain)
 
     def known(
         self, config: Mapping[str, Any], origin: Origin = Origin.ADDED, source: Mapping[str, Any] | None = None
@@ -602,10 +444,7 @@ class Searcher:
         Raises:
             SpaceError: the configuration does not fit the space.
         """
-        row = self.space.pack(config)
-        self.space.require_allowed(row)
-        x = self.space.snap(self.space.points([row]))
-        return self._asked(self.history, x, row, {"origin": origin, **(source or {})}, (0.0, 0.0), {})
+        return named(self.history, self.space, config, {"origin": origin, **(source or {})})
 
     def apply(self, event: E) -> E:
         """Take in an event, new or from a journal; returns it with its number.
@@ -616,57 +455,9 @@ class Searcher:
             return self.ledger.apply(event)
         return self._kept.add(self.ledger.apply(self._kept.ready(event)))
 
-    def _asked(
-        self, history: History, x: Array, row: Row, tags: Tags, spent: tuple[float, float], context: ContextFields
-    ) -> Asked:
-        return Asked(
-            len(history),
-            x=x[0].tolist(),
-            values=row,
-            tags=json.loads(json.dumps(tags)),  # what a journal would give back, from the first moment
-            seen=history.last_event,
-            suggest_seconds=round(spent[0], 6),
-            suggest_processor_seconds=round(spent[1], 6),
-            **context,
-        )
-
-    def _require_proposal(self, proposal: object, history: History) -> None:
-        """MethodError if a method proposed something that is no point of the cube, or tags that no journal keeps."""
-        whose = self.description.method
-        if not isinstance(proposal, Proposal):
-            raise MethodError(f"{whose}: propose must return a Proposal, got {shown(proposal)}")
-        x = proposal.x
-        if not (isinstance(x, np.ndarray) and x.shape == (history.d,) and x.dtype == np.float64):
-            raise MethodError(f"{whose}: a proposal's x must be an array of {history.d} floats, got {shown(x)}")
-        if not ((x >= 0.0) & (x <= 1.0)).all():
-            raise MethodError(f"{whose}: a proposal's x must lie in [0, 1]^{history.d}, got {shown(x)}")
-        try:
-            json.dumps(proposal.tags)
-        except (TypeError, ValueError) as error:
-            raise MethodError(f"{whose}: a proposal's tags must be JSON: {first_line(error)}") from None
-
-    def _stream(self, number: int, stream: Stream) -> np.random.Generator:
-        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number, stream)))
-
     def _read(self, context: Mapping[str, Any] | None, number: int) -> ContextFields:
         """Return the fields of this trial's event for a context; none if no context is given."""
         return {} if context is None else told_context(self.context, context, f"trial {number}")
-
-    def _step(self, number: int, step: int | None) -> int:
-        """The step of a report, checked; TrialError where it is none, not above those before, or beyond the last."""
-        record = self.history.records[number]
-        last = record.step
-        if record.attempt > 1:
-            last = record.last_run[-1][0] if record.last_run and record.resumed_after is None else 0
-        at = last + 1 if step is None else whole_number(step, f"trial {number}: step", error=TrialError)
-        if at <= last:
-            raise TrialError(f"trial {number}: steps must increase, but step {at} comes after step {last}")
-        if self.steps is not None and at > self.steps:
-            raise TrialError(f"trial {number}: step {at} is beyond the last step; a whole run has {self.steps}")
-        return at
-
-    def _carry_out(self, verdict: Verdict, rule: str, number: int, seen: int) -> Trial:
-        return self._apply(event_of(verdict, rule, number, self.history.records[number].step, seen))
 
     def _pending(self, trial: Trial | int) -> int:
         return self.history.require_pending(trial)
@@ -692,37 +483,3 @@ class Searcher:
         if known_first:
             self.apply(ContextObserved(number, **known_first))
         return self._enqueued.popleft()
-
-
-def _kept(storage: Path | str) -> Kept:
-    """Return the journal, opened."""
-    from raybo.searcher.kept import Kept  # SQLite takes its time, and most searchers need none
-
-    return Kept(storage)
-
-
-def _priors(given: Given, description: Description, kept: Kept | None) -> list[EarlierStudy]:
-    """Return what the earlier studies know that the journal does not hold yet."""
-    from raybo.searcher.earlier_study import Wanted  # likewise
-    from raybo.searcher.priors import new_priors
-
-    known = [event for event in ([] if kept is None else kept.events) if isinstance(event, EarlierStudy)]
-    return new_priors(given, Wanted.by(description, None if kept is None else kept.path), known)
-
-
-def _expected_best(history: History, rng: np.random.Generator) -> Proposal | None:
-    """The next of the first points where earlier studies expect the best; None if there is none."""
-    if not history.priors:
-        return None
-    from raybo.methods.parts.earlier_studies import first_point
-
-    return first_point(history, rng)
-
-
-def _guessed(history: History) -> Proposal | None:
-    """The point at the guesses, if there are any and nothing has been proposed yet."""
-    if (x := history.cube.guess) is None or any(is_proposed(record.tags) for record in history.records):
-        return None
-    if any(np.array_equal(record.x, x) for record in history.records):
-        return None
-    return Proposal(x, {"origin": Origin.GUESSED.value})

@@ -7,15 +7,15 @@ import gc
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from raybo import journal, methods
 from raybo.common.arguments import whole_number
 from raybo.common.errors import TrialError
 from raybo.common.messages import shown
 from raybo.journal.beside import is_uri, trial_directory, trial_uri
-from raybo.methods.best import Recommender
-from raybo.methods.explaining import explain, method_of
+from raybo.methods.explaining import method_of
+from raybo.methods.findings import Findings
 from raybo.record.code import codes_of, last_code, other_code
 from raybo.record.confirmed import Confirmed, again, confirmed
 from raybo.record.events import Ended, Event, artifacts_of
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from raybo.record.description import Description
 
 
-class Study:
+class Study(Findings):
     """The contents of a journal, read-only. Made by `raybo.tune` and `raybo.load`.
 
     Attributes:
@@ -63,81 +63,16 @@ class Study:
         self.mode = description.mode
         self.goals = description.goals
         self.steps = description.steps
-        self._ledger = Ledger(
+        self.ledger = Ledger(
             self.space, self.goals, self.context, description.steps, description.judged, description.generation
         )
         for event in self.events:
-            self._ledger.apply(event)
-        self.goal = self._ledger.goal
-        self._recommender = Recommender(self._ledger)
-        self.trials = self._ledger.trials
-        self.history = self._ledger.history
-        self.planned = self._ledger.planned
+            self.ledger.apply(event)
+        self.goal = self.ledger.goal
+        self.trials = self.ledger.trials
+        self.history = self.ledger.history
+        self.planned = self.ledger.planned
         self.artifacts = artifacts_of(self.events)
-
-    @cached_property
-    def recommended(self) -> Trial:
-        """The trial whose configuration to use; `recommendation` says why.
-
-        It is the one with the best mean of further runs (`confirm`); without those, the one for which a model expects
-        the best value (`best_expected`), as with noise the best value measured is partly luck. The command, the report
-        and the dashboard recommend the same one.
-
-        Raises:
-            TrialError: as `best`.
-        """
-        return self._recommender.recommended
-
-    @property
-    def recommendation(self) -> str:
-        """Which trial is recommended, and why, in a sentence; TrialError as `best`."""
-        return self._recommender.sentence
-
-    @cached_property
-    def best(self) -> Trial:
-        """The feasible trial with the best value measured, the earliest of equals; `recommended` is the one to use.
-
-        If a context is declared, it is the trial with the best estimated expectation over it, as in `Searcher.best`. If
-        no trial has finished, it is the best of the pruned trials that got furthest, and its `value` is None.
-
-        Raises:
-            TrialError: no trial has finished or was pruned yet, none satisfies all constraints (the message says which
-                comes closest), or there are several metrics: see `front`.
-        """
-        return self._recommender.best
-
-    @cached_property
-    def best_expected(self) -> Trial:
-        """The finished trial for which a model expects the best value: with noise, the luckiest is not the best.
-
-        Its `details["expected"]` and `["expected_sd"]` hold that estimate and its standard deviation, in the user's
-        units. It is `best` itself if a context is declared, or if too few trials have finished for a model; without a
-        model, `details` holds neither.
-
-        Raises:
-            TrialError: no trial has finished or was pruned yet, none satisfies all constraints, or there are several
-                metrics.
-        """
-        return self._recommender.best_expected
-
-    @cached_property
-    def expectations(self) -> Mapping[int, tuple[float, float]] | None:
-        """For each finished trial, the value that a model expects and its standard deviation, in the user's units.
-
-        Empty if too few trials have finished for a model; None with several metrics or a context.
-        """
-        return self._recommender.expectations()
-
-    def expected(self, trial: Trial | int) -> tuple[float, float] | None:
-        """The value that a model expects of a trial's configuration, and its standard deviation, in the user's units.
-
-        None if too few trials have finished for a model, and with several metrics. If a context is declared, the
-        estimate by which `best` or `best_for` chose this trial; None for other trials.
-
-        Raises:
-            TrialError: there is no such trial.
-        """
-        return self._recommender.expected(trial)
 
     @property
     def confirmed(self) -> list[Confirmed]:
@@ -173,52 +108,28 @@ class Study:
             return ""
         return "the one trial has been run" if self.planned == 1 else f"all {self.planned} trials have been run"
 
-    @cached_property
-    def front(self) -> list[Trial]:
-        """The finished, feasible trials that no other dominates, ordered by the first metric, best first."""
-        return self._ledger.in_order(self._ledger.front)
-
-    def hypervolume(self, reference: Mapping[str, float] | None = None) -> float:
-        """The volume that the front dominates, in the product of the metrics' units.
-
-        Args:
-            reference: the point from which the volume is measured, by metric; by default, the worst value of each
-                metric among the feasible trials.
-        Raises:
-            TrialError: the reference is not a finite number for each metric.
-        """
-        return self._ledger.hypervolume(reference)
-
     def reference(self) -> dict[str, float]:
         """The point from which `hypervolume` measures by default; empty while nothing is feasible."""
-        return self._ledger.reference()
+        return self.ledger.reference()
 
     @property
     def incumbent(self) -> Trial | None:
         """The best feasible trial as measured; None while there is none, and with several metrics."""
-        return self._ledger.incumbent
+        return self.ledger.incumbent
 
     @property
     def furthest(self) -> Trial | None:
         """If no trial has finished, the best of the pruned trials that got furthest; otherwise None."""
-        return self._ledger.furthest
+        return self.ledger.furthest
 
     @property
     def nearest(self) -> str:
         """A sentence saying that no trial keeps all constraints, and which comes nearest; needs a finished trial."""
-        return self._ledger.nearest
+        return self.ledger.nearest
 
     def broken(self, trial: Trial) -> str:
         """The constraints that a trial breaks, and by how much, in words; empty if it keeps them."""
-        return self._ledger.broken(trial)
-
-    def best_for(self, context: Mapping[str, Any]) -> Trial:
-        """The finished trial with the best estimated value in the given context; see `Searcher.best`.
-
-        Raises:
-            TrialError: no trial has finished yet, no context is declared, or this one does not match the declared one.
-        """
-        return self._recommender.best_for(context)
+        return self.ledger.broken(trial)
 
     def extend(self, events: Sequence[Event]) -> None:
         """Append later events, as they are read from a growing journal.
@@ -227,27 +138,19 @@ class Study:
             TrialError: one is about a trial that is unknown or has already ended.
         """
         for event in events:
-            self.events.append(self._ledger.apply(event))
-        self.planned = self._ledger.planned
+            self.events.append(self.ledger.apply(event))
+        self.planned = self.ledger.planned
         if artifacts_of(events):
             self.artifacts = artifacts_of(self.events)
-        for name in [name for name in vars(self) if name != "method"]:
-            if isinstance(getattr(type(self), name, None), cached_property):  # computed from fewer events
-                delattr(self, name)
-
-    def explain(self, trial: Trial | int) -> str:
-        """In a few words, why this trial was proposed; TrialError if there is no such trial."""
-        found = trial if isinstance(trial, Trial) else self.trials[self.history.require(trial)]
-        return explain(self.method, found, self.goals)
 
     @cached_property
-    def method(self) -> methods.Method:
+    def method(self) -> methods.Method:  # type: ignore[override]  # set here once, when it is first asked for
         """The method with its options, which knows what its tags mean; if it cannot be imported, one that says so."""
         return method_of(self.description.method, self.description.options)
 
     def count(self, *states: State) -> int:
         """Return the number of trials in any of the given states."""
-        return self._ledger.count(*states)
+        return self.ledger.count(*states)
 
     def directory(self, trial: Trial | int) -> Path | None:
         """The directory with a trial's files: what it wrote to `raybo.current_trial().directory`, and what it printed.

@@ -16,7 +16,7 @@ from raybo.common.errors import RayboError
 from raybo.common.messages import first_line
 from raybo.common.terminal import visible
 from raybo.journal import clean_text
-from raybo.methods.best import EXPECTED
+from raybo.methods.findings import EXPECTED
 from raybo.record.events import Told
 from raybo.record.states import COUNTED, FAILURES, State
 from raybo.record.trial import Trial

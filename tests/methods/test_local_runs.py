@@ -8,7 +8,7 @@ import pytest
 from raybo.methods import make
 from raybo.record.events import Asked, Told
 from raybo.record.history import History
-from raybo.searcher import Searcher
+from raybo.searcher import Searcher, Stream, random_stream
 from tests.methods.studies import coordinates, floats, hill, run, run_workers
 from trials.papers.local import EXPERIMENTS
 
@@ -109,7 +109,7 @@ def test_0_1_studies_continue_as_begun(method):
     history = History(floats(2).cube)
     new = make(method, **METHODS[method])
     for trial in old.trials:
-        rng = old._stream(trial.number, 0)
+        rng = random_stream(old.seed, trial.number, Stream.PROPOSAL)
         if trial.number:
             proposal = new.propose(history, rng)
             np.testing.assert_array_equal(proposal.x, coordinates(trial))

@@ -23,6 +23,8 @@ from raybo.reporting.watch import follow, watch_study
 from raybo.study.study import Study
 from tests.reporting.studies import run
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 
 def text_of(view):
     console = Console(width=160, record=True, force_terminal=False)

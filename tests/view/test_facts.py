@@ -27,6 +27,8 @@ from raybo.view.trial import trial_page
 from tests.reporting.studies import failed_study, run
 from tests.view.served import BEARER, address, asking, keep
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202egpj\ud800\x07" + "x" * 5_000
 
 
