@@ -49,6 +49,7 @@ NAMES = (
     "goals",
     "guesses",
     "priors",
+    "budget",
     "spaces",
     "trust",
     "failures",
