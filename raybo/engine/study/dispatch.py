@@ -38,6 +38,7 @@ class DispatchedTrial:
         life: its phase, its attempt, how often it lost its worker.
         task: Ray's reference to the running attempt, once it is submitted; a gang if it has several processes.
         submitted: when it was submitted, by the monotonic clock, in seconds.
+        processes: how many this attempt has.
         node: the node that it runs on; None until it has begun.
         node_lost: set when this attempt's node is lost; the next attempt has an event of its own.
         reason: why it is to stop; empty if it is not.
@@ -48,6 +49,7 @@ class DispatchedTrial:
     life: Life
     task: Any = None
     submitted: float = 0.0
+    processes: int = 1
     node: str | None = None
     node_lost: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     reason: str = ""
@@ -75,6 +77,11 @@ class DispatchedTrial:
     def nodes(self) -> Sequence[str | None]:
         """The nodes that it runs on; None for one that is not known, as it has not begun there."""
         return [self.node] if self.gang is None else self.gang.nodes
+
+    @property
+    def has_begun(self) -> bool:
+        """True if this attempt has begun on a node."""
+        return self._started.is_set()
 
     def start(self, node: str) -> None:
         """Note that it has begun on a node; its time limit counts from here."""

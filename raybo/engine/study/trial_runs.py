@@ -66,18 +66,25 @@ class TrialRuns:
         self.output = TrialOutput(plan.path if plan.is_kept else None, log.note, plan.artifacts)
         self._name = secrets.token_hex(8)
         self._own_raylet = OwnRaylet()
+        self._moved = asyncio.Event()  # a trial that may have waited for room has it, or is over
         self.launcher = Launcher(
             objective,
             function,
             name=self._name,
             journal=plan.path,
             seed=plan.description.seed,
-            notifies=plan.options.trial_seconds is not None or on_cluster or log.searcher.context is not None,
+            notifies=(
+                plan.options.trial_seconds is not None
+                or on_cluster
+                or log.searcher.context is not None
+                or objective.is_gang
+            ),
             fresh_workers=plan.options.fresh_workers,
             artifacts=plan.artifacts,
             keep=plan.options.keep_checkpoints,
             may_grow=plan.grows,
             judge=self.judge,
+            placed=self._moved.set,
             note=log.note,
         )
 
@@ -104,6 +111,7 @@ class TrialRuns:
         """Count the time limit of an attempt that begins on a node."""
         if (dispatched := self._current(number, attempt)) is not None:
             dispatched.start(node)
+            self._moved.set()
 
     def context_observed(self, number: int, attempt: int, data: EventData) -> None:
         """Record the context that a trial has observed before its end."""
@@ -122,10 +130,20 @@ class TrialRuns:
         dispatched = self._current(number, attempt)
         return None if dispatched is None else dispatched.gang
 
-    def is_any_waiting(self) -> bool:
-        """True if a trial waits until there is room for all its processes."""
-        gangs = [dispatched.gang for dispatched in self.dispatched.values()]
-        return any(gang is not None and not gang.is_placed for gang in gangs)
+    async def all_placed(self) -> None:
+        """Wait until no trial waits for room for all its processes."""
+        while self._is_any_waiting():
+            self._moved.clear()
+            await self._moved.wait()
+
+    def _is_any_waiting(self) -> bool:
+        if not self.launcher.objective.is_gang:
+            return False
+        running = [each for each in self.dispatched.values() if each.task is not None]
+        is_full = sum(each.processes for each in running) > self.capacity.room
+        return any(
+            not each.gang.is_placed if each.gang is not None else is_full and not each.has_begun for each in running
+        )
 
     def _current(self, number: int, attempt: int) -> DispatchedTrial | None:
         dispatched = self.dispatched.get(number)
@@ -183,6 +201,7 @@ class TrialRuns:
         """
         dispatched.life, following = dispatched.life.after(occurrence, retries=self.plan.options.retries)
         life = dispatched.life
+        self._moved.set()
         if following.free:
             del self.dispatched[life.trial]
         if following.record is None:

@@ -34,7 +34,7 @@ from raybo.engine.trial import rank
 from raybo.engine.trial.artifacts import trial_files
 from raybo.engine.trial.captured_output import Chunk, capture_output
 from raybo.engine.trial.child_processes import isolate_child_processes
-from raybo.engine.trial.rank import GONE, Gathering, output_to, seated, sender_of, without_result
+from raybo.engine.trial.rank import GONE, Gathering, alone, output_to, seated, sender_of, without_result
 from raybo.engine.trial.report_sender import AttemptInfo, MakeSender, ReportSender, answer_of, offline_sender
 from raybo.engine.trial.result import left_out, read_result, read_results
 from raybo.job.current_trial import CurrentTrial, running
@@ -135,6 +135,7 @@ def trial_task(
 
     # what does not change is in a closure, which Ray sends to a worker once
     settings, goals, context = dict(objective.settings), objective.goals, objective.context
+    is_gang = objective.is_gang
     threads = max(1, int(objective.num_cpus))
     inline, tokens, named = packed.function, packed.tokens, packed.named
 
@@ -165,7 +166,9 @@ def trial_task(
             current = CurrentTrial(number, attempt, seed, config, directory)
             send = partial(answer_of, actor, number, attempt)
             make_sender: MakeSender = partial(ReportSender, info, send, checkpoints)
-            if gathering is not None:
+            if gathering is None and is_gang:
+                held.enter_context(alone())
+            elif gathering is not None:
                 seat = held.enter_context(seated(gathering, index, info, checkpoints))
                 if seat is None:
                     return Occurrence.STOPPED, {"reason": GONE.why}, rest
