@@ -10,6 +10,7 @@ progress is shown by a third: a lock guards what they share.
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections import deque
@@ -134,8 +135,7 @@ class InProcess:
                 return life
         searcher = self.log.searcher
         if not (self.ending.enough or self.log.has_asked_enough()):
-            with_gain = self.plan.options.stop_below_gain is not None
-            return self._asked(searcher.propose(searcher.history, with_gain=with_gain))  # which Ctrl-C may cut short
+            return self._asked(self.log.propose(searcher.history))  # which Ctrl-C may cut short
         if self._to_confirm is None and self.plan.options.confirm is not None:
             self._to_confirm = deque(still_to_run(self.plan.options.confirm, searcher.trials, searcher.history))
         if not self._to_confirm:
@@ -264,6 +264,8 @@ class InProcess:
         """Perform what follows an occurrence by the table of a trial's life."""
         trial.life, following = trial.life.after(occurrence, retries=self.plan.options.retries)
         life = trial.life
+        if self.log.clock is not None:
+            self.log.clock.set_processes(int(life.phase is Phase.RUNNING))
         if following.record is None:
             return following
         data = {**data, "attempt": life.attempt}
@@ -294,16 +296,22 @@ class InProcess:
             self.log.commit()
 
     def _check_time(self) -> None:
-        """Stop the study if its time is over."""
-        if (minutes := self.plan.options.max_minutes) is not None and self._seconds_left(None) == 0.0:
-            self._stop(f"time limit of {minutes:g} minutes")
+        """End the study if its budget is used."""
+        clock = self.log.clock
+        if clock is None or not clock.is_over:
+            return
+        if self.plan.options.let_finish:
+            self.ending.finish(clock.reason)
+        else:
+            self._stop(clock.reason)
 
     def _seconds_left(self, ends: float | None) -> float | None:
         """Return for how many seconds a trial may run that has to end at this time; None for as long as it likes."""
-        minutes = self.plan.options.max_minutes
-        limits = [] if ends is None else [ends]
-        limits += [] if minutes is None else [self.plan.begun + 60 * minutes]
-        return max(0.0, min(limits) - time.monotonic()) if limits else None
+        clock = self.log.clock
+        limits = [] if ends is None else [max(0.0, ends - time.monotonic())]
+        if clock is not None and not self.plan.options.let_finish and clock.seconds_left < math.inf:
+            limits.append(clock.seconds_left)
+        return min(limits, default=None)
 
     def _perform_requests(self, *, stops_only: bool = False) -> None:
         """Do what the user has asked of this study from another process."""

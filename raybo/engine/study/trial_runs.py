@@ -94,6 +94,11 @@ class TrialRuns:
         count = sum(dispatched.life.phase is Phase.RUNNING for dispatched in self.dispatched.values())
         return min(count, self.capacity.room)
 
+    def _processes_running(self) -> int:
+        """Return how many processes the trials have that run, and not those that wait in Ray's queue."""
+        running = [each for each in self.dispatched.values() if each.life.phase is Phase.RUNNING]
+        return sum(1 if each.gang is None else each.gang.count for each in running[: self.capacity.room])
+
     def add(self, life: Life) -> DispatchedTrial:
         """Return a trial that is to be submitted."""
         self.dispatched[life.trial] = dispatched = DispatchedTrial(life)
@@ -204,6 +209,8 @@ class TrialRuns:
         self._moved.set()
         if following.free:
             del self.dispatched[life.trial]
+        if self.log.clock is not None:
+            self.log.clock.set_processes(self._processes_running())
         if following.record is None:
             return following
         data = {**data, "attempt": life.attempt}

@@ -54,6 +54,7 @@ from raybo.methods.parts.local_maximiser import maximise, maximise_at_home
 from raybo.methods.parts.local_models import ManyObservations, is_large, ranked
 from raybo.methods.parts.multi_objective import FitOptions, maximise_goals
 from raybo.methods.parts.next_point import solve_apart, taken
+from raybo.methods.parts.trial_costs import costs_that_matter, per_cost
 from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
 from raybo.solvers import Solution
@@ -154,7 +155,7 @@ def propose_by_committee(history: History, rng: np.random.Generator, members: Se
     if takes_bound(history, rng):
         name, found = "ucb", maximise(models.bound(OPTIMISM))
     else:
-        name, found = "log-ei", maximise(believing(models.improvement(), history))
+        name, found = "log-ei", maximise(per_cost(believing(models.improvement(), history), history))
     if leaves_hill(models.prediction(found.x), rng):
         name, found = "far", maximise(models.bound(FAR_OPTIMISM))
     prediction = models.prediction(found.x)
@@ -162,8 +163,13 @@ def propose_by_committee(history: History, rng: np.random.Generator, members: Se
 
 
 def takes_bound(history: History, rng: np.random.Generator) -> bool:
-    """Return true if the acquisition is a confidence bound: every other time, unless choices open parameters."""
-    return not history.cube.is_conditional and bool(rng.random() < 0.5)
+    """Return true if the acquisition is a confidence bound: every other time, unless choices open parameters.
+
+    Never while trials differ in cost: only an improvement can be weighed against it.
+    """
+    if history.cube.is_conditional or costs_that_matter(history) is not None:
+        return False
+    return bool(rng.random() < 0.5)
 
 
 def leaves_hill(prediction: Tags, rng: np.random.Generator) -> bool:
@@ -195,7 +201,7 @@ def propose_for_goals(history: History, rng: np.random.Generator) -> Proposal:
     """Return the maximiser of the expected improvement for several metrics or constraints."""
 
     def worth(models: FittedModel) -> Acquisition:
-        return believing(models.improvement(), history)
+        return per_cost(believing(models.improvement(), history), history)
 
     options = FitOptions(standard_model(), transform=transform(history), models_curves=True)
     models, found = maximise_goals(history, options, rng, worth, size=1_000, starts=8)
@@ -210,7 +216,7 @@ def propose_among_many(history: History, rng: np.random.Generator) -> Proposal:
 
     def worth(fit: FittedGP) -> Acquisition:
         if name == "log-ei":
-            return fit.improvement()
+            return per_cost(fit.improvement(), history)
         return fit.bound(OPTIMISM if name == "ucb" else FAR_OPTIMISM)
 
     if goes_home(history, rng):
