@@ -10,6 +10,7 @@ import statistics
 import tempfile
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import raybo
 from benchmarks.figures import Figure, Figures, at_most, command
@@ -42,7 +43,7 @@ def milliseconds(job: Objective, trials: int) -> float:
 
 def figures(trials: int = 100, rounds: int = 3) -> Figures:
     """A gang of one process beside a plain trial, and one of two."""
-    declared = {"space": SPACE, "metric": "value", "mode": "max", "num_cpus": 0.5}
+    declared: dict[str, Any] = {"space": SPACE, "metric": "value", "mode": "max", "num_cpus": 0.5}
     jobs = {
         "plain": raybo.objective(**declared)(no_op),
         "one": raybo.objective(processes=one, **declared)(no_op),
