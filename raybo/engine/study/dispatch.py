@@ -15,7 +15,8 @@ import ray
 from raybo.common.messages import first_line
 from raybo.engine.lifecycle import Life, Occurrence
 from raybo.engine.study.gang import Gang
-from raybo.engine.trial.task import MAKE_ROOM, TRACEBACK_CHARACTERS
+from raybo.engine.trial.lacks import MAKE_ROOM, NO_MEMORY
+from raybo.engine.trial.task import TRACEBACK_CHARACTERS
 from raybo.record.events import EventData
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ async def _returned(task: Any) -> Any:
 def outcome_of_error(error: Exception) -> Outcome:
     """Classify a failure that Ray reports: the loss of a worker, unless the job caused it."""
     if isinstance(error, ray.exceptions.OutOfMemoryError):
-        return Occurrence.OVER_LIMIT, {"reason": f"it was killed for lack of memory: {first_line(error)}"}
+        return Occurrence.OUT_OF_MEMORY, {"reason": f"{NO_MEMORY}: Ray killed its worker: {first_line(error)}"}
     if isinstance(error, ray.exceptions.RayTaskError):  # before the objective began: its code could not be loaded
         last = str(error).strip().splitlines()[-1]
         if UNLOADED in str(error) and not last.startswith(("ImportError", "ModuleNotFoundError")):

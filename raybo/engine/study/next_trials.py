@@ -56,8 +56,7 @@ class NextTrials:
                 if trial.origin is not Origin.ENQUEUED or trial.number in self.log.touched:  # else it has yet to begin
                     self.runs.apply(dispatched, Occurrence.STUDY_LOST, {"reason": "the study was interrupted"})
         self.log.commit()
-        if self.plan.options.retry_failed:
-            self._retried.extend(number for number, event in self.log.failures.items() if event <= self.plan.known)
+        self._retried.extend(self.log.wanted_again())
 
     def can_promote(self) -> bool:
         """True if a paused trial is to continue."""

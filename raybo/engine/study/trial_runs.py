@@ -25,7 +25,7 @@ from raybo.engine.trial.captured_output import read_unsent
 from raybo.engine.trial.report_sender import Answer
 from raybo.engine.trial.task import PackedFunction
 from raybo.job.objective import Objective
-from raybo.record.events import KINDS, LOST, ContextObserved, EventData
+from raybo.record.events import KINDS, LOST, MEMORY, ContextObserved, EventData
 from raybo.record.origin import Origin
 from raybo.schedulers.rule import JOB
 
@@ -219,6 +219,8 @@ class TrialRuns:
             data["losses"] = life.losses
         if life.phase is Phase.LOST:
             data["kind"] = LOST
+        elif occurrence is Occurrence.OUT_OF_MEMORY and following.free:
+            data["kind"] = MEMORY
         added = self.log.add(KINDS[following.record].of(life.trial, data))
         if following.submit:
             self.log.commit()
