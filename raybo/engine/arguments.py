@@ -98,6 +98,7 @@ def tune_arguments(
     in_process: bool = False,
     fresh_workers: bool = False,
     retry_failed: bool = False,
+    retry_oom: bool = False,
     same_code: bool = False,
     keep_going: bool = False,
     target: float | None = None,
@@ -160,7 +161,8 @@ def tune_arguments(
         fresh_workers: run every trial in a new process, for jobs that leave something behind in their process (a
             patched module, a limit, memory); it costs a second or two per trial, and whatever a job caches is computed
             again.
-        retry_failed: run failed trials again, under their own numbers.
+        retry_failed: run failed trials again, under their own numbers; not those that ran out of memory.
+        retry_oom: run those again that ran out of memory, likewise.
         same_code: refuse to continue a study if its trials ran under other code: the function, what it uses of its own
             module, modules beside it that these import, and the versions of packages; otherwise a warning says so, and
             `Study.other_code` which trials these are.

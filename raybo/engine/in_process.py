@@ -35,7 +35,7 @@ from raybo.job.current_trial import CurrentTrial, running
 from raybo.job.objective import Objective
 from raybo.job.shared_data import Shared
 from raybo.journal import requests
-from raybo.record.events import KINDS, LOST, Asked, Begun, ContextObserved, EventData
+from raybo.record.events import KINDS, LOST, MEMORY, Asked, Begun, ContextObserved, EventData
 from raybo.record.origin import Origin
 from raybo.record.states import State
 from raybo.schedulers.rule import JOB
@@ -121,8 +121,7 @@ class InProcess:
             if self._apply(lost, Occurrence.WORKER_LOST, reason).submit:
                 self._interrupted.append(trial.number)
         self.log.commit()
-        if self.plan.options.retry_failed:
-            self._retried.extend(number for number, event in self.log.failures.items() if event <= self.plan.known)
+        self._retried.extend(self.log.wanted_again())
 
     def _next(self) -> Life | None:
         """Return the next trial to run, committed; None if the study has ended."""
@@ -274,6 +273,8 @@ class InProcess:
             self.log.losses[life.trial] = life.losses
         if life.phase is Phase.LOST:
             data["kind"] = LOST
+        elif occurrence is Occurrence.OUT_OF_MEMORY and following.free:
+            data["kind"] = MEMORY
         self.log.add(KINDS[following.record].of(life.trial, data))
         if reason := self.ending.hopeless(1):
             self._stop(reason)

@@ -87,6 +87,7 @@ class Kind(str, Enum):
 
 
 LOST = "lost"  # the cause of a failure: the worker, at every attempt
+MEMORY = "memory"  # the cause of a failure: there was too little of it
 
 E = TypeVar("E", bound="Event")
 
@@ -369,7 +370,7 @@ class Failed(AttemptEvent):
     kind = Kind.FAILED
     after = State.FAILED
     is_end = True
-    cause: str | None = field(default=None, metadata={**TEXT, "key": "kind"})  # `LOST`, or unknown
+    cause: str | None = field(default=None, metadata={**TEXT, "key": "kind"})  # `LOST`, `MEMORY`, or unknown
 
     @property
     def state(self) -> State:

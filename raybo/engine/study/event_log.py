@@ -208,6 +208,16 @@ class EventLog:
             if isinstance(event, Told):
                 self.timings.trials.append(event.seconds or 0.0)
 
+    def wanted_again(self) -> list[int]:
+        """Return the trials that had failed when this command began, and that its options run again."""
+        options, records = self.plan.options, self.searcher.history.records
+        return [
+            number
+            for number, event in self.failures.items()
+            if event <= self.plan.known
+            and (options.retry_oom if records[number].lacked_memory else options.retry_failed)
+        ]
+
     def status(self, running: int, reason: str, after: int) -> Status:
         """The study now.
 
