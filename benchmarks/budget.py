@@ -19,11 +19,11 @@ from __future__ import annotations
 import importlib.util
 import json
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -140,7 +140,7 @@ def run_of(arm: str, problem: Problem, seed: int) -> Row:
     return {**row, "regret": round(regret, 4), "trials": trials}
 
 
-Search = Iterator[Any]
+Search: TypeAlias = Generator[Config, tuple[float, float, float], None]  # given value, seconds, and the clock
 
 
 def _raybo(problem: Problem, seed: int, arm: str) -> Search:
