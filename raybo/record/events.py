@@ -54,6 +54,7 @@ from raybo.record.event_fields import (
     TEXTS,
     TIME,
     Code,
+    is_finite,
 )
 from raybo.record.goals import Goals
 from raybo.record.origin import Origin, origin_of
@@ -283,9 +284,8 @@ class AttemptEvent(TrialEvent):
 
     def cost(self, name: str) -> float | None:
         """Return the number of this name that came with the end, if it is one above 0; None otherwise."""
-        value = (self.metrics or {}).get(name)
-        is_real = isinstance(value, (int, float)) and not isinstance(value, bool)
-        return float(value) if is_real and value > 0 else None
+        value: Any = (self.metrics or {}).get(name)
+        return float(value) if is_finite(value) and value > 0 else None
 
     @property
     def details(self) -> dict[str, Any]:
