@@ -20,6 +20,9 @@ EXTRAS = {  # what is imported: the extra that brings it; None where the package
     "aiohttp": "view",
     "gymnasium": "control",
     "joblib": "sklearn",
+    "keras": "keras",
+    "lightgbm": "lightgbm",
+    "lightning": "lightning",
     "matplotlib": "plot",
     "mcp": "mcp",
     "mlflow": "mlflow",
@@ -29,7 +32,9 @@ EXTRAS = {  # what is imported: the extra that brings it; None where the package
     "plotly": "plot",
     "pyarrow": "tune",
     "sklearn": "sklearn",
+    "skorch": "skorch",
     "tensorboardX": "tensorboard",
+    "transformers": "transformers",
     "wandb": "wandb",
     "xgboost": "xgboost",
 }
@@ -75,6 +80,9 @@ for module in pkgutil.walk_packages(raybo.__path__, "raybo."):
     told = dict(line.split(" | ", 1) for line in found.splitlines())
     assert set(told) == {
         "raybo.integrations.joblib_tasks",  # the next one's, which is imported first
+        "raybo.integrations.keras",
+        "raybo.integrations.lightgbm",
+        "raybo.integrations.lightning",
         "raybo.integrations.sklearn",
         "raybo.integrations.mcp",
         "raybo.integrations.mlflow",
@@ -84,7 +92,9 @@ for module in pkgutil.walk_packages(raybo.__path__, "raybo."):
         "raybo.integrations.ray_tune",
         "raybo.integrations.sklearn_batches",
         "raybo.integrations.sklearn_steps",
+        "raybo.integrations.skorch",
         "raybo.integrations.tensorboard",
+        "raybo.integrations.transformers",
         "raybo.integrations.wandb",
         "raybo.integrations.xgboost",
         "raybo.view.connections",
