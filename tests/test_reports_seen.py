@@ -24,7 +24,7 @@ from raybo.engine.study.verdicts import Judge
 from raybo.experiments import Entry, Experiment, Problem, compare
 from raybo.experiments.here import tune_here
 from raybo.experiments.measures import values
-from raybo.experiments.run import is_complete, steps_spent
+from raybo.experiments.run import steps_spent, trials_wanted
 from raybo.integrations.export import exporter
 from raybo.job.loading import load_objective
 from raybo.journal import Journal
@@ -202,8 +202,8 @@ def test_scheduled_comparisons_share_a_step_budget(job, tmp_path):
     pruning = raybo.load(tmp_path / "out" / "runs" / "job" / "median-0.db")
     assert len(pruning.trials) > 8
     assert 7 * 9 < steps_spent(pruning) <= 8 * 9
-    assert is_complete(pruning, 8)
-    assert not is_complete(pruning, 9)
+    assert trials_wanted(pruning, 8) is None
+    assert trials_wanted(pruning, 9) is not None
     curve = values(pruning)
     assert len(curve) == 8
     assert max(curve) == pruning.best.value

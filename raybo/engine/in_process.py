@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
-from raybo.common.errors import SpaceError
 from raybo.engine.interruptions import Guard, OutOfTime
 from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
 from raybo.engine.plan import Plan
@@ -39,7 +38,6 @@ from raybo.record.origin import Origin
 from raybo.record.states import State
 from raybo.schedulers.rule import JOB
 from raybo.searcher import trial_seed
-from raybo.study import warm_start
 from raybo.study.confirmation import still_to_run
 
 SHOW_SECONDS = 0.2  # between two looks of whoever watches
@@ -315,11 +313,7 @@ class InProcess:
                 request.done()
                 self._stop(STOP_REASON)
             elif not stops_only and not self.ending.stopped:
-                try:
-                    asked = warm_start.wanted(self.log.searcher, request.values)
-                except SpaceError as error:
-                    self.log.note(f"an enqueued configuration does not fit: {error}")
-                    asked = None
+                asked = self.log.enqueued(request.values)
                 if asked is not None:
                     with self._guard:
                         added = self.log.add(asked)

@@ -46,9 +46,6 @@ class Limits:
             object.__setattr__(self, "stop_below_gain", finite_number(self.stop_below_gain, "stop_below_gain", above=0))
 
 
-NO_LIMITS = Limits()
-
-
 class Stopping:
     """Hears the events of a study, in their order, and says when it has found enough.
 
