@@ -24,6 +24,7 @@ NAMES = (
     "startup",
     "first_study",
     "dispatch",
+    "gangs",
     "idle",
     "looked_at",
     "long_study",

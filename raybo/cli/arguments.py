@@ -84,7 +84,7 @@ def _run_options() -> Iterator[Callable[[F], F]]:
             yield click.option(name, type=kind, default=field.default, show_default=True, **about)
 
 
-TYPES: Mapping[str, Any] = {"workers": _workers}  # of run options that are read from text otherwise
+TYPES: Mapping[str, Any] = {"workers": _workers, "budget": str}  # of run options that are read from text otherwise
 TRIALS, *RUN = _run_options()
 SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
     TRIALS,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from raybo.record.budget import Budget
 from raybo.space import Space
 
 SHOWN = 4  # configurations of running trials
@@ -17,7 +18,8 @@ class Status:
 
     Attributes:
         metric: what the objective's value is called.
-        planned, finished, failed, pruned, paused, running: how many trials (`failed` includes the lost ones).
+        planned, finished, failed, pruned, paused, running: how many trials (`failed` includes the lost ones); none are
+            planned if the budget alone says when the study ends.
         best: number and value of the best finished trial; None while there is none.
         suggest_seconds: median time of a suggestion; None before the first.
         elapsed: seconds since the study was started or continued.
@@ -36,10 +38,12 @@ class Status:
         configs: number and configuration, as text, of the trials that run, the newest first, at most SHOWN of them.
         steps: how many steps a whole run has; None if this is not declared.
         saved: the share of the steps of all finished and pruned trials that pruning has saved; 0 if none was pruned.
+        budget: how much of the budget is used, in its unit, and the budget; None if there is none.
+        still: how many more trials the rest of the budget is expected to allow; None while nothing can be said.
     """
 
     metric: str
-    planned: int
+    planned: int | None
     finished: int
     failed: int
     running: int
@@ -63,11 +67,27 @@ class Status:
     configs: Sequence[tuple[int, str]] = ()
     steps: int | None = None
     saved: float = 0.0
+    budget: tuple[float, Budget] | None = None
+    still: int | None = None
 
     @property
     def ended(self) -> int:
         """The number of planned trials that are done."""
         return self.finished + self.failed + self.pruned
+
+    @property
+    def count(self) -> str:
+        """How many trials are done, of how many if that is known."""
+        return f"{self.ended}" if self.planned is None else f"{self.ended}/{self.planned}"
+
+    @property
+    def spent(self) -> str:
+        """How much of the budget is used, and what is expected of the rest; empty without a budget."""
+        if self.budget is None:
+            return ""
+        spent, budget = self.budget
+        shown = f"{clock(spent)} of {budget}" if budget.price is None else f"{spent:.2f} of {budget}"
+        return shown + (f", about {self.still} more trials" if self.still and self.planned is None else "")
 
     @property
     def apart(self) -> str:
@@ -103,9 +123,16 @@ class Status:
         suggestion = "" if self.suggest_seconds is None else f", suggestion {1_000 * self.suggest_seconds:.0f} ms"
         left = "" if self.left is None else f", {self.left:.0f} s left"
         return (
-            f"{self.ended}/{self.planned} trials, {name} {reached}, {self.running} running, "
+            f"{self.count} trials{f', {self.spent}' if self.budget else ''}, {name} {reached}, {self.running} running, "
             f"{self.failed} failed{self.apart}{suggestion}{left}{f'; it ends: {self.reason}' if self.reason else ''}"
         )
+
+
+def clock(seconds: float) -> str:
+    """Return seconds as a clock shows them, `1:05:09`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def config_text(space: Space, config: dict[str, Any]) -> str:

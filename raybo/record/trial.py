@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from raybo.common.messages import shown
-from raybo.record.events import Asked, AttemptEvent, Tags, Told
+from raybo.record.events import MEMORY, Asked, AttemptEvent, Failed, Tags, Told
 from raybo.record.goals import Goals
 from raybo.record.origin import Origin, origin_of
 from raybo.record.states import FAILURES, OPEN, State
@@ -91,6 +91,11 @@ class Record:
     def has_failed(self) -> bool:
         """True if it failed, or was lost for the last time."""
         return self.state in FAILURES
+
+    @property
+    def lacked_memory(self) -> bool:
+        """True if it failed for lack of memory."""
+        return self.state is State.FAILED and isinstance(self.outcome, Failed) and self.outcome.cause == MEMORY
 
     @property
     def first_metric(self) -> Sequence[tuple[int, float]]:

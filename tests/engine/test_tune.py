@@ -486,9 +486,9 @@ def test_study_over_its_time_limit_stops_trials(path):
         if stopped:
             break
     assert 1 <= len(stopped) <= 2
-    assert {trial.reason for trial in stopped} == {f"time limit of {minutes:g} minutes"}
+    assert {trial.reason for trial in stopped} == {f"the budget of {60 * minutes:g}s is used"}
     assert all(trial.value is None for trial in stopped)
-    assert reasons[-1] == f"time limit of {minutes:g} minutes"
+    assert reasons[-1] == f"the budget of {60 * minutes:g}s is used"
     assert study.count(State.FINISHED, State.STOPPED) == len(study.trials) < 50
 
 

@@ -23,8 +23,6 @@ from raybo.record.origin import Origin
 from raybo.record.states import State
 from raybo.study.confirmation import still_to_run
 
-WAIT_SECONDS = 0.05  # between two looks whether a trial of several processes still waits for its room
-
 
 class NextTrials:
     """Chooses the trials of a study, one at a time.
@@ -57,8 +55,7 @@ class NextTrials:
                 if trial.origin is not Origin.ENQUEUED or trial.number in self.log.touched:  # else it has yet to begin
                     self.runs.apply(dispatched, Occurrence.STUDY_LOST, {"reason": "the study was interrupted"})
         self.log.commit()
-        if self.plan.options.retry_failed:
-            self._retried.extend(number for number, event in self.log.failures.items() if event <= self.plan.known)
+        self._retried.extend(self.log.wanted_again())
 
     def can_promote(self) -> bool:
         """True if a paused trial is to continue."""
@@ -129,8 +126,7 @@ class NextTrials:
                 return self._promoted()
             if what is Turn.LEAVE:
                 return None
-            while self.runs.is_any_waiting():  # what is asked for later knows more
-                await asyncio.sleep(WAIT_SECONDS)
+            await self.runs.all_placed()  # what is asked for later knows more
             asked = self._confirmation() if self._to_confirm else await self.proposals.take()
             if self.ending.stopped or (self.ending.enough and self._to_confirm is None):
                 return None

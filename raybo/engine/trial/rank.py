@@ -29,7 +29,7 @@ from raybo.engine.trial.report_sender import (
     ReportSender,
     TakeContext,
 )
-from raybo.engine.trial.seat import LOOPBACK, Arrival, Seat
+from raybo.engine.trial.seat import LOOPBACK, Arrival, Seat, seats
 from raybo.record.events import EventData
 
 GONE = Answer("gone", "its study has given it up")
@@ -91,8 +91,7 @@ class Gathering:
 def seated(gathering: Gathering, index: int, info: AttemptInfo, checkpoints: Checkpoints) -> Iterator[Seat | None]:
     """Wait for the other processes, and yield this one's place, with the environment variables that say it.
 
-    The first one holds a port meanwhile, without listening, so that nobody else is given it. Either all of them
-    continue from the trial's checkpoint or none.
+    The first one holds a port meanwhile. Either all of them continue from the trial's checkpoint or none.
     """
     import ray
 
@@ -101,12 +100,7 @@ def seated(gathering: Gathering, index: int, info: AttemptInfo, checkpoints: Che
     checkpoints.begin()  # before any other process saves
     has_checkpoint = info.checkpoint is None or checkpoints.last() is not None
     with contextlib.ExitStack() as held:
-        port = 0
-        if index == 0:
-            holder = held.enter_context(socket.socket())
-            holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            holder.bind(("", 0))
-            port = holder.getsockname()[1]
+        port = 0 if index else held.enter_context(_held_port())
         devices = tuple(context.get_accelerator_ids().get("GPU", ()))
         seat = gathering.arrive(Arrival(context.get_node_id(), address(), port, devices, has_checkpoint))
         if seat is not None:
@@ -118,6 +112,25 @@ def seated(gathering: Gathering, index: int, info: AttemptInfo, checkpoints: Che
             yield seat
         finally:
             _leave_process_group()
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """Set the environment variables of the only process of a trial, of which others have several, within the block."""
+    with _held_port() as port, _environment(_variables(seats([Arrival("", LOOPBACK, port)])[0])):
+        try:
+            yield
+        finally:
+            _leave_process_group()
+
+
+@contextlib.contextmanager
+def _held_port() -> Iterator[int]:
+    """Yield a port that nobody else is given within the block, as it is bound here without listening."""
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("", 0))
+        yield holder.getsockname()[1]
 
 
 def _variables(seat: Seat) -> dict[str, str]:

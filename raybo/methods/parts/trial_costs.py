@@ -1,0 +1,120 @@
+"""What trials cost, learnt from those that have ended, and its part in the choice of the next.
+
+In a study with a budget, if the model expects the seconds of the trials so far to differ by more than a factor of
+three, the improvement is weighed against the time that it takes, less and less as the budget is used, and points that
+cannot finish in the time that is left are avoided. A pure function of the history, in which a trial's seconds are, and
+how much of the budget was used at each proposal.
+
+Of a trial that a scheduler ended, a whole run's seconds are those of its steps times the steps of a whole run.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from raybo.acquisition import Acquisition
+from raybo.acquisition.cost import PerCost
+from raybo.record.budget import HOUR
+from raybo.record.events import Tags
+from raybo.record.history import History
+from raybo.record.states import State
+from raybo.record.trial import Record
+from raybo.space import Array
+from raybo.surrogate.log_linear import LogLinear
+
+DIFFER = 3.0  # factor between the dearest and the cheapest trial, below which all cost the same
+LEAST = 3  # trials that say what they cost
+TAKES = "takes"  # the tag of the expected seconds of a proposal, and of the trials before it in the median
+NEAR = 0.8, 1.25  # a ratio of seconds between these is none worth a word
+
+
+@dataclass(frozen=True)
+class TrialCosts:
+    """What trials are expected to cost.
+
+    Attributes:
+        model: of a whole run's seconds.
+        seconds: (n,), what the model expects of each of the trials that it knows.
+    """
+
+    model: LogLinear
+    seconds: Array
+
+    @classmethod
+    def of(cls, history: History) -> TrialCosts | None:
+        """Return the model of a history; None if fewer than three trials say how long they took."""
+        known = [(record.x, seconds) for record in history.records if (seconds := whole_run(record, history.steps))]
+        if len(known) < LEAST:
+            return None
+        X, took = np.array([x for x, _ in known]), np.array([seconds for _, seconds in known])
+        pairs = zip(history.cube.levels, history.cube.categorical, strict=True)
+        model = LogLinear.of(X, took, [levels if categorical else None for levels, categorical in pairs])
+        return cls(model, np.exp(model.moments(X)[0]))
+
+    @property
+    def differ(self) -> bool:
+        """True if some trials take so much longer than others that it matters which come first."""
+        return bool(self.seconds.max() > DIFFER * self.seconds.min())
+
+    def at(self, x: Array) -> float:  # (d,)
+        """Return the expected seconds of a whole run."""
+        mean, variance = self.model.moments(x[None, :])
+        return float(np.exp(mean[0] + 0.5 * variance[0]))
+
+
+def whole_run(record: Record, steps: int | None) -> float | None:
+    """Return the seconds of a whole run, of a trial that finished or was pruned; None if they are not known."""
+    if not record.seconds or record.is_open or record.state not in (State.FINISHED, State.PRUNED):
+        return None
+    if steps is not None and record.step:
+        return record.seconds * steps / record.step
+    return record.seconds if record.state is State.FINISHED else None
+
+
+def costs_that_matter(history: History) -> TrialCosts | None:
+    """Return what trials cost, if there is a budget and they differ in it; None otherwise."""
+    if history.budget is None:
+        return None
+    costs = TrialCosts.of(history)
+    return costs if costs is not None and costs.differ else None
+
+
+def per_cost(acquisition: Acquisition, history: History) -> Acquisition:
+    """Return the logarithm of an improvement per cost; as it is if cost plays no part."""
+    costs = costs_that_matter(history)
+    if costs is None:
+        return acquisition
+    return PerCost(acquisition, costs.model, 1.0 - history.used_share, math.log(max(seconds_left(history), 1e-3)))
+
+
+def seconds_left(history: History) -> float:
+    """Return for how long a trial can run that begins now; of money, if as many go on as run now."""
+    assert history.budget is not None
+    left = history.budget.amount - (history.spent or 0.0)
+    if history.budget.price is None:
+        return left
+    return left * HOUR / history.budget.price / (1 + history.count(State.PENDING))
+
+
+def cost_tags(history: History, x: Array) -> Tags:
+    """Return what a proposal is expected to cost, as a tag, if cost plays a part in it."""
+    costs = costs_that_matter(history)
+    if costs is None:
+        return {}
+    return {TAKES: [float(f"{seconds:.4g}") for seconds in (costs.at(x), float(np.median(costs.seconds)))]}
+
+
+def cost_in_words(tags: Tags) -> str:
+    """Return what a proposal is expected to cost, in words; empty if it does not say so."""
+    if TAKES not in tags:
+        return ""
+    seconds, usual = tags[TAKES]
+    ratio = usual / seconds
+    if NEAR[0] <= ratio <= NEAR[1]:
+        than = "as others do"
+    else:
+        than = f"{max(ratio, 1.0 / ratio):.2g} times as {'quick' if ratio > 1.0 else 'long'} as the median trial"
+    return f"expected to take {seconds:.3g} s, {than}"
