@@ -41,7 +41,7 @@ from raybo.schedulers.rule import JOB
 from raybo.searcher import trial_seed
 from raybo.study.confirmation import still_to_run
 
-SHOW_SECONDS = 0.2  # between two looks of whoever watches
+SHOW_SECONDS = 0.2  # between two updates of the display
 LOOK_SECONDS = 1.0  # between two looks for requests while a trial reports
 STOP_REASON = "stopped by the user"
 
@@ -346,7 +346,7 @@ class InProcess:
 
     @contextlib.contextmanager
     def _shown_meanwhile(self) -> Iterator[None]:
-        """Show the status to whoever watches within the block, and at its end."""
+        """Show the status to the watcher within the block, and at its end."""
         if self.watch is None:
             yield
             return

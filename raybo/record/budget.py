@@ -24,7 +24,7 @@ WRITTEN = re.compile("".join(rf"(?:([0-9]+(?:\.[0-9]*)?|\.[0-9]+){unit})?" for u
 
 @dataclass(frozen=True)
 class Budget:
-    """What a study may use.
+    """The amount that a study may use.
 
     Attributes:
         amount: seconds or, with a price, money.
@@ -43,7 +43,7 @@ class Budget:
 
     @property
     def per_second(self) -> float | None:
-        """What a second of one process of a trial costs; None if the amount is a time."""
+        """The cost of a second of one process of a trial; None if the amount is a time."""
         return None if self.price is None else self.price / HOUR
 
     def __str__(self) -> str:

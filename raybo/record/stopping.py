@@ -47,7 +47,7 @@ class Limits:
 
 
 class Stopping:
-    """Hears the events of a study, in their order, and says when it has found enough.
+    """Reads the events of a study, in their order, and says when it has found enough.
 
     Args:
         limits: what ends it.

@@ -117,7 +117,7 @@ def seated(gathering: Gathering, index: int, info: AttemptInfo, checkpoints: Che
 @contextlib.contextmanager
 def alone() -> Iterator[None]:
     """Set the environment variables of the only process of a trial, of which others have several, within the block."""
-    with _held_port() as port, _environment(_variables(seats([Arrival("", LOOPBACK, port)])[0])):
+    with _held_port() as port, environment(_variables(seats([Arrival("", LOOPBACK, port)])[0])):
         try:
             yield
         finally:
