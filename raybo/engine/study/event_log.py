@@ -129,10 +129,11 @@ class EventLog:
         events = self.journal.events
         place = None if place in artifacts_of(events)[:1] else place
         code = None if plan.code == last_code(events) else plan.code
-        is_new = (self.searcher.ledger.planned, self.searcher.history.budget) != (plan.trials, budget)
+        history, cost = self.searcher.history, plan.options.cost
+        is_new = (history.planned, history.budget, history.cost) != (plan.trials, budget, cost)
         if is_new or place is not None or code is not None:
             amount, price = (None, None) if budget is None else (budget.amount, budget.price)
-            self.add(Planned(trials=plan.trials, artifacts=place, code=code, budget=amount, price=price))
+            self.add(Planned(trials=plan.trials, artifacts=place, code=code, budget=amount, price=price, cost=cost))
 
     @property
     def newest(self) -> int:
@@ -154,6 +155,8 @@ class EventLog:
         ):
             self.improved = numbered.number
         self._update(numbered)
+        if self.clock is not None:
+            self.clock.hear(numbered)
         self.committed.add(numbered, before)
         self._unwritten.append(numbered)
         return numbered
@@ -248,6 +251,7 @@ class EventLog:
             suggest_seconds=self.timings.suggest_seconds,
             elapsed=elapsed,
             left=left,
+            worth=None if self.stopping.worth is None else (self.stopping.worth, self.stopping.limits.unit),
             budget=None if clock is None else (min(clock.spent, clock.budget.amount), clock.budget),
             still=round(rest * here / elapsed) if here and rest < math.inf else None,
             notes=[text for number, text in self._notes if number > after],
@@ -269,7 +273,8 @@ class EventLog:
 
     def propose(self, history: History) -> Asked:
         """Return the proposal after a history, with what the study's limits need to know of it."""
-        with_gain = self.plan.options.stop_below_gain is not None
+        limits = self.plan.options.limits
+        with_gain = limits.stop_below_gain is not None or limits.stop_when_not_worth is not None
         spent = None if self.clock is None else self.clock.spent
         return self.searcher.propose(history, with_gain=with_gain, spent=spent)
 
@@ -368,6 +373,6 @@ def _clock(plan: Plan, budget: Budget, events: Sequence[Event]) -> BudgetClock:
 
     Time counts from the beginning of the command, also if the study's process has begun again since.
     """
-    if budget.price is None:
+    if budget.is_time:
         return BudgetClock(budget, used([event for event in events if event.number <= plan.known], budget), plan.begun)
     return BudgetClock(budget, used(events, budget))
