@@ -50,6 +50,7 @@ NAMES = (
     "goals",
     "guesses",
     "priors",
+    "budget",
     "spaces",
     "trust",
     "failures",

@@ -104,6 +104,7 @@ def tune_arguments(
     target: float | None = None,
     patience: int | None = None,
     stop_below_gain: float | None = None,
+    stop_when_not_worth: float | None = None,
     confirm: str | tuple[int, int] | None = None,
     scheduler: schedulers.AnyScheduler | None = None,
     scheduler_options: Mapping[str, Any] | None = None,
@@ -172,6 +173,8 @@ def tune_arguments(
             metrics, without joining the front.
         stop_below_gain: stop once three proposals in a row are expected to improve the best value by less than this, in
             the metric's units.
+        stop_when_not_worth: stop once three proposals in a row are expected to improve the best value by less than this
+            for an hour of a worker or, with `price`, for a unit of money; what they take is learnt from the trials.
         confirm: how many configurations to run again at the end, and how often each, every time with another seed, as
             "5x3" or (5, 3); `Study.confirmed` has their means.
         scheduler: name of the rule that ends trials early, see `raybo schedulers`, or your own, as for a method; None
@@ -232,7 +235,7 @@ def tune_arguments(
         raise RayError("in_process runs each trial as one process, this one; leave it out, or give processes=1")
     if run.trial_seconds is None:
         run = replace(run, trial_seconds=bound.trial_seconds)
-    for name in ("target", "stop_below_gain", "confirm"):
+    for name in ("target", "stop_below_gain", "stop_when_not_worth", "confirm"):
         if getattr(run, name) is not None and bound.goals.k > 1:
             raise MethodError(f"{name} needs a single metric, and there are {bound.goals.k}; leave it out")
     return Arguments(

@@ -164,6 +164,13 @@ class RunOptions:
         "Stop once three proposals in a row promise an improvement smaller than this, in the metric's units.",
         "G",
     )
+    stop_when_not_worth: float | None = argument(
+        None,
+        _positive,
+        "Stop once three proposals in a row promise less improvement than this for an hour of a worker or, with "
+        "--price, for a unit of money.",
+        "G",
+    )
     confirm: Confirm | None = argument(
         None,
         _confirm,
@@ -182,8 +189,10 @@ class RunOptions:
                 object.__setattr__(self, field.name, field.metadata["check"](value, field.name))
         if self.budget is not None and self.max_minutes is not None:
             raise MethodError("budget and max_minutes say the same; leave out max_minutes")
-        if self.allowance is None and (wrong := "price" if self.price else "let_finish" if self.let_finish else ""):
-            raise MethodError(f"{wrong} is about a budget; give budget too")
+        if self.allowance is None and self.let_finish:
+            raise MethodError("let_finish is about a budget; give budget too")
+        if self.allowance is None and self.stop_when_not_worth is None and self.price is not None:
+            raise MethodError("price is about a budget; give budget too")
         if self.max_minutes is not None and self.price is not None:
             raise MethodError("max_minutes is a time, and has no price; give budget instead")
         if self.trials is None and self.budget is not None and self.confirm is not None:
@@ -208,4 +217,4 @@ class RunOptions:
         """The limits that end the study before all its trials have been run."""
         from raybo.record.stopping import Limits
 
-        return Limits(self.target, self.patience, self.stop_below_gain)
+        return Limits(self.target, self.patience, self.stop_below_gain, self.stop_when_not_worth, self.price)

@@ -248,6 +248,7 @@ class Asked(TrialEvent):
     suggest_seconds: float | None = field(default=None, metadata=SECONDS)  # how long the proposal took
     suggest_processor_seconds: float | None = field(default=None, metadata=SECONDS)  # of a processor; not in 0.1
     gain: float | None = field(default=None, metadata=NUMBER)  # expected, in the metric's units, for stop_below_gain
+    takes: float | None = field(default=None, metadata=POSITIVE)  # expected seconds, for stop_when_not_worth
     spent: float | None = field(default=None, metadata=SECONDS)  # of the budget, when it was asked for; in its unit
 
     @property

@@ -247,6 +247,7 @@ class EventLog:
             suggest_seconds=self.timings.suggest_seconds,
             elapsed=elapsed,
             left=left,
+            worth=None if self.stopping.worth is None else (self.stopping.worth, self.stopping.limits.unit),
             budget=None if clock is None else (min(clock.spent, clock.budget.amount), clock.budget),
             still=round(rest * here / elapsed) if here and rest < math.inf else None,
             notes=[text for number, text in self._notes if number > after],
@@ -268,7 +269,8 @@ class EventLog:
 
     def propose(self, history: History) -> Asked:
         """Return the proposal after a history, with what the study's limits need to know of it."""
-        with_gain = self.plan.options.stop_below_gain is not None
+        limits = self.plan.options.limits
+        with_gain = limits.stop_below_gain is not None or limits.stop_when_not_worth is not None
         spent = None if self.clock is None else self.clock.spent
         return self.searcher.propose(history, with_gain=with_gain, spent=spent)
 
