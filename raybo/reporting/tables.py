@@ -53,7 +53,8 @@ def heading(study: Study) -> Text:
         (description.objective, "bold"),
         f": {goals_in_words(study)}, method {description.method}, "
         f"{f'scheduler {description.scheduler}, ' if description.scheduler else ''}seed {description.seed}; "
-        f"{study.count(State.FINISHED)} finished, {failed} failed{_out_of_memory(study)}, {study.count(State.STOPPED)} stopped, "
+        f"{study.count(State.FINISHED)} finished, {failed} failed{_out_of_memory(study)}, "
+        f"{study.count(State.STOPPED)} stopped, "
         f"{study.count(State.PENDING)} pending"
         + "".join(f", {study.count(state)} {state}" for state in (State.PRUNED, State.PAUSED) if study.count(state))
         + of_planned(study)

@@ -29,8 +29,8 @@ def after(cause):
     try:
         try:
             raise cause
-        except Exception:
-            raise ValueError("the batch could not be made")
+        except MemoryError as error:
+            raise ValueError("the batch could not be made") from error
     except ValueError as error:
         return error
 
