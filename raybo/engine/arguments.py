@@ -83,6 +83,7 @@ def tune_arguments(
     address: str | None = None,
     budget: float | str | None = None,
     price: float | None = None,
+    cost: str | None = None,
     let_finish: bool = False,
     max_minutes: float | None = None,
     trial_seconds: float | None = None,
@@ -136,6 +137,8 @@ def tune_arguments(
             nothing is learnt of them. With `price`, an amount of money.
         price: of an hour of one process of a trial, in the currency of `budget`. What a trial costs is then its time
             times the number of its processes times this.
+        cost: the name of a number that a trial returns as its cost, where its seconds are not it: `{"accuracy": 0.9,
+            "cost": 3.2}`. Proposals weigh it in place of the seconds, and `budget` limits its sum.
         let_finish: at the end of the budget begin no more trials, and wait for those that run.
         max_minutes: the older form of a budget of time, in minutes; without `trials` there are still at most 50.
         trial_seconds: time limit of one trial; None for the objective's own.

@@ -59,6 +59,12 @@ def _workers(workers: Any, name: str) -> int | Literal["max"]:
     return "max" if isinstance(workers, str) and workers == "max" else _whole(workers, name)
 
 
+def _name(value: Any, name: str) -> str:
+    from raybo.common.arguments import a_name
+
+    return a_name(value, name)
+
+
 def _place(value: Any, name: str) -> str:
     if not isinstance(value, (str, PurePath)):
         raise JournalError(f"{name} must be a path or a URI, got {shown(value)}")
@@ -118,6 +124,12 @@ class RunOptions:
     )
     price: float | None = argument(
         None, _positive, "Price of an hour of one process of a trial, in the currency of --budget.", "PRICE"
+    )
+    cost: str | None = argument(
+        None,
+        _name,
+        "The number that a trial returns as its cost, in place of its seconds; --budget limits its sum.",
+        "NAME",
     )
     let_finish: bool = argument(
         False, _flag, "At the end of the budget wait for the trials that run, and begin no more."
@@ -195,6 +207,8 @@ class RunOptions:
             raise MethodError("price is about a budget; give budget too")
         if self.max_minutes is not None and self.price is not None:
             raise MethodError("max_minutes is a time, and has no price; give budget instead")
+        if self.cost is not None and (wrong := "price" if self.price else "max_minutes" if self.max_minutes else ""):
+            raise MethodError(f"{wrong} is about time, and cost takes its place; leave out one of them")
         if self.trials is None and self.budget is not None and self.confirm is not None:
             raise MethodError("confirm begins when all trials have run, which a budget does not wait for; give trials")
 
@@ -204,7 +218,7 @@ class RunOptions:
         from raybo.record.budget import Budget
 
         if self.budget is not None:
-            return Budget(float(self.budget), self.price)
+            return Budget(float(self.budget), self.price, self.cost)
         return None if self.max_minutes is None else Budget(60.0 * self.max_minutes)
 
     @property
@@ -217,4 +231,4 @@ class RunOptions:
         """The limits that end the study before all its trials have been run."""
         from raybo.record.stopping import Limits
 
-        return Limits(self.target, self.patience, self.stop_below_gain, self.stop_when_not_worth, self.price)
+        return Limits(self.target, self.patience, self.stop_below_gain, self.stop_when_not_worth, self.price, self.cost)

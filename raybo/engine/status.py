@@ -89,7 +89,7 @@ class Status:
         if self.budget is None:
             return ""
         spent, budget = self.budget
-        shown = f"{clock(spent)} of {budget}" if budget.price is None else f"{spent:.2f} of {budget}"
+        shown = f"{clock(spent)} of {budget}" if budget.is_time else f"{spent:.4g} of {budget}"
         return shown + (f", about {self.still} more trials" if self.still and self.planned is None else "")
 
     @property

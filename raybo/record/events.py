@@ -54,6 +54,7 @@ from raybo.record.event_fields import (
     TEXTS,
     TIME,
     Code,
+    is_finite,
 )
 from raybo.record.goals import Goals
 from raybo.record.origin import Origin, origin_of
@@ -163,6 +164,7 @@ class Planned(Event):
     code: Code | None = field(default=None, metadata=CODE)  # which runs from now on; not in 0.1 and 0.2
     budget: float | None = field(default=None, metadata=POSITIVE)  # seconds or, with a price, money; for all commands
     price: float | None = field(default=None, metadata=POSITIVE)  # of an hour of one process of a trial
+    cost: str | None = field(default=None, metadata=TEXT)  # the returned number that trials cost, in place of seconds
 
     @classmethod
     def require(cls, data: Mapping[str, Any]) -> None:
@@ -279,6 +281,11 @@ class AttemptEvent(TrialEvent):
     traceback: str | None = field(default=None, metadata=TEXT)
     losses: int | None = field(default=None, metadata=COUNT)  # attempts so far that ended with the loss of a worker
     attempt: int | None = field(default=None, metadata=NUMBERED)  # which one ended, or begins; from 1
+
+    def cost(self, name: str) -> float | None:
+        """Return the number of this name that came with the end, if it is one above 0; None otherwise."""
+        value: Any = (self.metrics or {}).get(name)
+        return float(value) if is_finite(value) and value > 0 else None
 
     @property
     def details(self) -> dict[str, Any]:

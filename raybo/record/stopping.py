@@ -43,6 +43,7 @@ class Limits:
     stop_below_gain: float | None = None
     stop_when_not_worth: float | None = None
     price: float | None = None  # of an hour of a worker, in which it is judged what is worth its cost
+    cost: str | None = None  # name of the returned number that trials cost, in place of their seconds
 
     def __post_init__(self) -> None:
         if self.target is not None:
@@ -58,7 +59,14 @@ class Limits:
     @property
     def unit(self) -> str:
         """What is paid for, in words."""
+        if self.cost is not None:
+            return f"unit of {self.cost}"
         return "hour of a worker" if self.price is None else "unit of money"
+
+    @property
+    def units(self) -> float:
+        """How many of these a trial costs for each of what its cost is counted in, which may be seconds."""
+        return 1.0 if self.cost is not None else (self.price or 1.0) / HOUR
 
 
 NO_LIMITS = Limits()
@@ -139,5 +147,5 @@ class Stopping:
             self._small = [*self._small, gain] if gain < least else []
         least = self.limits.stop_when_not_worth
         if least is not None and gain is not None and event.takes is not None:
-            self.worth = gain / (event.takes / HOUR * (self.limits.price or 1.0))
+            self.worth = gain / (event.takes * self.limits.units)
             self._not_worth = [*self._not_worth, self.worth] if self.worth < least else []

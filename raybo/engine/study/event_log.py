@@ -128,10 +128,11 @@ class EventLog:
         events = self.journal.events
         place = None if place in artifacts_of(events)[:1] else place
         code = None if plan.code == last_code(events) else plan.code
-        is_new = (self.searcher.ledger.planned, self.searcher.history.budget) != (plan.trials, budget)
+        history, cost = self.searcher.history, plan.options.cost
+        is_new = (history.planned, history.budget, history.cost) != (plan.trials, budget, cost)
         if is_new or place is not None or code is not None:
             amount, price = (None, None) if budget is None else (budget.amount, budget.price)
-            self.add(Planned(trials=plan.trials, artifacts=place, code=code, budget=amount, price=price))
+            self.add(Planned(trials=plan.trials, artifacts=place, code=code, budget=amount, price=price, cost=cost))
 
     @property
     def newest(self) -> int:
@@ -153,6 +154,8 @@ class EventLog:
         ):
             self.improved = numbered.number
         self._update(numbered)
+        if self.clock is not None:
+            self.clock.hear(numbered)
         self.committed.add(numbered, before)
         self._unwritten.append(numbered)
         return numbered
@@ -357,6 +360,6 @@ def _clock(plan: Plan, budget: Budget, events: Sequence[Event]) -> BudgetClock:
 
     Time counts from the beginning of the command, also if the study's process has begun again since.
     """
-    if budget.price is None:
+    if budget.is_time:
         return BudgetClock(budget, used([event for event in events if event.number <= plan.known], budget), plan.begun)
     return BudgetClock(budget, used(events, budget))

@@ -110,6 +110,19 @@ class TrialRuns:
             for dispatched in self.dispatched.values():
                 dispatched.stop(reason)
 
+    def check_budget(self) -> bool:
+        """End the study if its budget is used; True if it is, or there is none."""
+        clock = self.log.clock
+        if clock is None:
+            return True
+        if not clock.is_over:
+            return False
+        if self.plan.options.let_finish:
+            self.ending.finish(clock.reason)
+        else:
+            self.stop(clock.reason)
+        return True
+
     # ---- what trials send, of an attempt that may be over
 
     def started(self, number: int, attempt: int, node: str) -> None:
@@ -227,6 +240,7 @@ class TrialRuns:
         if reason := self.ending.hopeless(self.capacity.room):
             self.stop(reason)
         self.ending.check_enough()
+        self.check_budget()
         if following.free:
             loop = asyncio.get_running_loop()
             loop.call_later(SHARE_SECONDS, self.log.commit_in_background, added.number)
