@@ -108,6 +108,7 @@ def test_names_that_no_file_can_have(name):
         {"detach": "no"},
         {"fresh_workers": "no"},
         {"retry_failed": 1},
+        {"retry_oom": 1},
         {"keep_going": None},
         {"watch": True},
         {"watch": 5},

@@ -72,7 +72,11 @@ def test_what_the_task_returns_is_what_happened(tasks, on_cluster):
     [
         (ERRORS.WorkerCrashedError(), Occurrence.WORKER_LOST, r"its worker died \(WorkerCrashedError\)"),
         (ERRORS.NodeDiedError("gone"), Occurrence.WORKER_LOST, "its node was lost"),
-        (ERRORS.OutOfMemoryError("too much"), Occurrence.OVER_LIMIT, "killed for lack of memory: .*too much"),
+        (
+            ERRORS.OutOfMemoryError("too much"),
+            Occurrence.OUT_OF_MEMORY,
+            "out of memory: Ray killed its worker: .*too much",
+        ),
         (
             ERRORS.RayTaskError("trial", "Traceback\nImportError: no such module", None),
             Occurrence.RAISED,

@@ -63,7 +63,7 @@ PROMISES = {
     Manner.EXITS: LOST,
     Manner.STOPPED: Promise(State.FAILED, 1, r"it ran longer than its limit of 5 seconds"),
     Manner.RAISES: Promise(State.FAILED, 1, r"rank {rank} of {count}: ValueError: struck"),
-    Manner.MEMORY: Promise(State.FAILED, 1, r"rank {rank} of {count}: MemoryError: struck"),
+    Manner.MEMORY: Promise(State.FAILED, 1, r"rank {rank} of {count}: out of memory: MemoryError: struck"),
 }
 
 
