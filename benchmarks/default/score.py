@@ -143,10 +143,14 @@ def difference(one: Scores, other: Scores, measure: str, problems: Sequence[str]
         seeds = sorted(ours.keys() & theirs.keys())
         if seeds:
             pairs.append(np.array([min(ours[s], CAP) - min(theirs[s], CAP) for s in seeds]))
+    lengths, every = np.array([len(values) for values in pairs]), np.concatenate(pairs)
+    begins = np.cumsum(lengths) - lengths
     drawn = np.empty(DRAWS)
     for i in range(DRAWS):
-        chosen = [pairs[k] for k in rng.integers(len(pairs), size=len(pairs))]
-        drawn[i] = np.mean([v[rng.integers(len(v), size=len(v))].mean() if len(v) > 1 else v[0] for v in chosen])
+        chosen = rng.integers(len(pairs), size=len(pairs))
+        n = lengths[chosen]
+        values = every[np.repeat(begins[chosen], n) + rng.integers(np.repeat(n, n))]
+        drawn[i] = np.mean(np.add.reduceat(values, np.cumsum(n) - n) / n)
     low, high = np.quantile(drawn, [0.025, 0.975])
     means = np.array([values.mean() for values in pairs])
     won, lost = int((means < -EVEN).sum()), int((means > EVEN).sum())

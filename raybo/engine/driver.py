@@ -70,7 +70,7 @@ def tune(given: Arguments) -> Study:
             description=description,
             path=path,
             options=given.run,
-            trials=given.run.trials + warm_start.count_added(events),
+            trials=None if (wanted := given.run.wanted_trials) is None else wanted + warm_start.count_added(events),
             driver=os.getpid(),
             begun=started,
             is_kept=given.storage is not None,
@@ -159,7 +159,7 @@ def _run(objective: Objective, options: RunOptions, planned: partial[Plan], afte
             with ray_for_study(address, cpus, size) as ray:
                 room = workers_available(ray.nodes(), objective)
                 plan = planned(
-                    workers=min(count or room, planned.keywords["trials"]),
+                    workers=min(count or room, planned.keywords["trials"] or sys.maxsize),
                     elastic=count is None and not is_local(ray),
                     grows=workers == "max" and not is_local(ray),
                     takes_all_room=(count or room) >= room and not objective.is_gang,

@@ -89,7 +89,7 @@ HISTORIES: dict[str, tuple[Array, Sequence[End], int | None]] = {  # points, how
     "the only one planned": (POINTS[:1], VALUES[:1], 1),
 }
 
-LAST = 3  # trials of a history whose tags are always the method's own
+LAST = 2  # trials of a history whose tags are always the method's own
 
 
 _proposed: dict[tuple[Any, ...], str] = {}  # tags as JSON: by their method and all that came before
@@ -122,9 +122,9 @@ def history_of(
         sign: 1 to maximise them, -1 to minimise them.
         planned: how many trials are planned; None if unknown.
         method: tags are its own, as it may rely on having asked for its trials itself; None for no tags.
-        begun: asked for all but the last three trials, as in a study whose options were changed; None for `method`.
+        begun: asked for all but the last two trials, as in a study whose options were changed; None for `method`.
         asks_each: True to ask for the tags of every trial. False, for a method that does not build on the tags before:
-            after its initial design, the last tags of the design stand for those of all but the last three trials.
+            after its initial design, the last tags of the design stand for those of all but the last two trials.
     """
     cube = CONTEXT.cube if method is not None and method.needs_context else None
     history = History(space.cube, Goals(modes=("max" if sign > 0 else "min",)), cube)

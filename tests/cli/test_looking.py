@@ -21,6 +21,8 @@ from raybo.reporting import watch
 from raybo.study.study import load
 from tests.reporting.studies import run as study_of
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 
 @pytest.fixture
 def run(capsys, monkeypatch, tmp_path):

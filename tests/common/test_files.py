@@ -1,4 +1,4 @@
-"""What a user has named is written, and nothing that is there comes to harm."""
+"""Files that a user names are written, and nothing that is there comes to harm."""
 
 from __future__ import annotations
 
@@ -109,28 +109,47 @@ def journal(study, tmp_path):
     return tmp_path / "study.db"
 
 
-@pytest.mark.parametrize("where", ["-", "/dev/stdout"])
-@pytest.mark.parametrize("form", FORMS)
-def test_exports_to_standard_output_print_nothing_else(study, journal, tmp_path, form, where):
-    """Through a pipe, as a user has it: what `/dev/stdout` leads to is there afterwards, and the message is not."""
-    arguments = [sys.executable, "-m", "raybo.cli", "export", str(journal), "--to", form, "-o", where]
-    done = subprocess.run(arguments, capture_output=True, check=True)
-    told = "standard output" if where == "-" else where
-    assert done.stderr == f"Wrote 4 trials to {told}\n".encode()
-    exporter(form, str(tmp_path / "file"))(raybo.load(journal))
-    assert done.stdout == (tmp_path / "file").read_bytes()
+FORKING = """
+import os, sys
+from raybo.cli import main
+import raybo.cli.looking, raybo.integrations.text_files, raybo.study.study, raybo.surrogate.noisy_trials
+
+for i, form, where, is_appended in CASES:  # a process each, which has imported nearly all already
+    read, write = os.pipe()
+    if os.fork() == 0:
+        os.dup2(os.open(f"{i}.err", os.O_CREAT | os.O_WRONLY), 2)
+        os.dup2(os.open(f"{i}.out", os.O_APPEND | os.O_WRONLY) if is_appended else write, 1)
+        os.close(write)
+        sys.argv = ["raybo", "export", "study.db", "--to", form, "-o", where]
+        sys.exit(main())
+    os.close(write)
+    piped = open(read, "rb").read()
+    assert os.wait()[1] == 0
+    if not is_appended:
+        open(f"{i}.out", "wb").write(piped)
+"""
+PIPED = [(form, where, False) for form in FORMS for where in ("-", "/dev/stdout")]
+APPENDED = [("csv", where, True) for where in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")]
 
 
-@pytest.mark.parametrize("where", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
-def test_an_export_is_appended_where_standard_output_is(journal, tmp_path, where):
-    """`raybo export -o /dev/stdout >> all.csv`, which neither replaces the file nor begins it anew."""
-    (tmp_path / "all.csv").write_text("before\n")
-    with open(tmp_path / "all.csv", "ab") as file:
-        arguments = [sys.executable, "-m", "raybo.cli", "export", str(journal), "--to", "csv", "-o", where]
-        done = subprocess.run(arguments, stdout=file, stderr=subprocess.PIPE, check=True)
-    exporter("csv", str(tmp_path / "one.csv"))(raybo.load(journal))
-    assert (tmp_path / "all.csv").read_text() == "before\n" + (tmp_path / "one.csv").read_text()
-    assert done.stderr == f"Wrote 4 trials to {where}\n".encode()
+def test_exports_to_standard_output_print_nothing_else(journal, tmp_path):
+    """Through a pipe, as a user has it: what `/dev/stdout` leads to is there afterwards, and the message is not.
+
+    `raybo export -o /dev/stdout >> all.csv` neither replaces the file nor begins it anew.
+    """
+    cases = [(i, *case) for i, case in enumerate([*PIPED, *APPENDED])]
+    for i, _, _, is_appended in cases:
+        if is_appended:
+            (tmp_path / f"{i}.out").write_text("before\n")
+    program = FORKING.replace("CASES", repr(cases))
+    subprocess.run([sys.executable, "-c", program], cwd=journal.parent, check=True, stdout=subprocess.PIPE)
+    for i, form, where, is_appended in cases:
+        told = "standard output" if where == "-" else where
+        assert (tmp_path / f"{i}.err").read_text() == f"Wrote 4 trials to {told}\n", (form, where)
+        alone = tmp_path / f"{i}.alone"
+        exporter(form, str(alone))(raybo.load(journal))
+        expected = b"before\n" * is_appended + alone.read_bytes()
+        assert (tmp_path / f"{i}.out").read_bytes() == expected, (form, where)
 
 
 def test_a_page_goes_to_standard_output_too(journal):

@@ -21,6 +21,8 @@ from raybo.reporting.tables import study_view
 from raybo.reporting.trial_view import trial_view
 from raybo.study.study import load
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):

@@ -23,6 +23,8 @@ from raybo.reporting.summary import best_trials, range_in_words
 from raybo.study.study import Study
 from tests.reporting.studies import run
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 ALWAYS = ["best-so-far", "importance", "slices", "contours", "success", "parallel", "timeline", "suggestions"]
 
 
@@ -101,7 +103,7 @@ def test_a_chosen_none_differs_from_an_inactive_parameter():
 
 
 def test_file_suffix_selects_a_page_or_a_picture(tmp_path):
-    study = run("sobol", 15)
+    study = run("sobol", 6)
     for name, begins in (
         ("r.html", b"<!DOCTYPE html>"),
         ("r.png", b"\x89PNG"),

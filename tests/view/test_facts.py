@@ -21,11 +21,13 @@ from raybo.study.study import Study, load
 from raybo.view import facts
 from raybo.view.figures import Figures, as_bytes
 from raybo.view.followed import Followed
-from raybo.view.parallel import plain_lines
+from raybo.view.parallel import _colour, plain_lines
 from raybo.view.shelf import Shelf, identifier
 from raybo.view.trial import trial_page
 from tests.reporting.studies import failed_study, run
 from tests.view.served import BEARER, address, asking, keep
+
+pytestmark = pytest.mark.usefixtures("few_draws")
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202egpj\ud800\x07" + "x" * 5_000
 
@@ -109,6 +111,7 @@ def test_rows_hold_exactly_the_changed_trials(tmp_path):
     assert [seen[i] for i in range(30)] == facts.rows(Followed(path), 0, 0)["rows"][:0] + sorted(
         facts.rows(Followed(path), 0, 0)["rows"]
     )
+    assert {json.dumps(row[-1]) for row in seen.values() if row[1] == "finished"} == {'{"f1": 0.5}'}
     assert facts.rows(followed, last, times)["rows"] == []
     assert len(facts.rows(followed, last, times + 1)["rows"]) == 30  # rows of another journal are void
     for wild in (10**11, -5):
@@ -349,6 +352,12 @@ def test_figures_are_redrawn_only_after_new_events(tmp_path):
     while figures.drawn is first and time.monotonic() < give_up:
         time.sleep(0.05)
     assert figures.drawn.last == 30
+
+
+def test_colours_of_lines_lie_between_those_of_the_scale():
+    assert _colour(1.0) == "rgb(22,54,95)"
+    assert _colour(0.6) == "rgb(79,131,185)"
+    assert _colour(0.8) == "rgb(50,92,140)"  # halfway between both
 
 
 def test_no_figure_needs_what_the_policy_forbids():

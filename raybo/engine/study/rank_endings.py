@@ -52,6 +52,7 @@ class RankEnding:
 
 
 _WORST_FIRST = (
+    Occurrence.OUT_OF_MEMORY,
     Occurrence.OVER_LIMIT,
     Occurrence.WORKER_LOST,
     Occurrence.NEVER_BEGAN,
