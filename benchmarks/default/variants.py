@@ -15,7 +15,7 @@ ABLATIONS = {  # `auto` with fewer models
     "auto-without-warped": "benchmarks.default.ablations.WithoutWarped",
     "auto-without-summed": "benchmarks.default.ablations.WithoutSummed",
 }
-EARLIER = {"auto-0.1": 1, "auto-0.2": 2}  # generations of `auto`, which every change must beat
+FIRST = "auto-0.1"  # the rules of generation 1, which every change must beat
 
 
 def with_workers(variant: str) -> tuple[str, int]:
@@ -54,7 +54,7 @@ def searcher(variant: str, space: raybo.Space, seed: int, trials: int) -> Asks:
 
     Args:
         variant: METHOD[:option=value ...] of raybo, MODULE.CLASS[:option=value ...] of a method that is not
-            registered, one of ABLATIONS or EARLIER, or a peer's name.
+            registered, one of ABLATIONS, FIRST, or a peer's name.
     Raises:
         ImportError: the peer's package is not installed.
     """
@@ -63,8 +63,8 @@ def searcher(variant: str, space: raybo.Space, seed: int, trials: int) -> Asks:
     name, options = parse_method(ABLATIONS.get(variant, variant))
     if name in PEERS:
         return cast(Asks, PEERS[name](space, seed))
-    if name in EARLIER:
-        return raybo.Searcher(space, "auto", "min", seed, trials, generation=EARLIER[name])
+    if name == FIRST:
+        return raybo.Searcher(space, "auto", "min", seed, trials, generation=1)
     if "." in name:
         module, _, cls = name.rpartition(".")
         importlib.import_module(module)

@@ -17,9 +17,8 @@ What it does, and why:
 - The point of the highest expected improvement or upper confidence bound of 1.5 standard deviations, in the mean over
   the models. Which of the two is drawn anew each time: they fail in different places, and many workers asking at once
   are spread by it.
-- Every fourth time a bound of four standard deviations instead, and every other time if the point found is as good as
-  known (standard deviation below a thousandth of the values'). On rough scores, as those of trees are, the models take
-  the luckiest score for a hill and would stay there; polishing one hill for ever would leave the others unseen.
+- If the point found is as good as known (standard deviation below a thousandth of the values'), every other time a
+  bound of four standard deviations instead: polishing one hill for ever would leave the others unseen.
 - If choices open parameters of their own, expected improvement alone, on values that are only standardised: the best
   values of two branches differ little, and the power that makes values normal squeezes just these together.
 - Multi-start climbing from the best of 500 points; integers and categories are searched as such, one at a time.
@@ -30,8 +29,7 @@ What it does, and why:
   Several metrics: expected hypervolume improvement, which bounds of scalarisations did not beat (`multi_objective`).
 - If trials that report are ended early, another model: see `curves`.
 - From 150 results on one model, and beyond 400 trials that of the observations that matter to a proposal, see
-  `local_models`. Studies that raybo 0.1 began continue by its rule, see `auto_0_1`; those of 0.2 without the looks far
-  away every fourth time.
+  `local_models`. Studies that raybo 0.1 began continue by its rule, see `auto_0_1`.
 """
 
 from __future__ import annotations
@@ -68,8 +66,6 @@ from raybo.surrogate import Standardised, Tamed, standard_model
 FIRST_VALUES = 3  # results before there is a model
 FIRST_GUESSED = 4  # results before there is a model, if the user has guessed where the best lies
 FIRST_POINTS = 10  # points before there is a model, if there are branches, several metrics or constraints
-TURNS = 4  # of so many proposals by the three models one looks far away
-SINCE = 3  # the generation from which it does
 AT_HOME = 0.5  # share of the proposals beyond a few hundred trials that are made near the best points
 REDRAWN = 64  # times at most that a first point is drawn again because it is known
 MIDDLE = 0.4, 0.6  # of each axis; not quite the same point in every study
@@ -77,7 +73,7 @@ MANY = 150  # results, from which on three models cost more than they are worth
 NAMES = {
     "ucb": "upper confidence bound",
     "log-ei": "expected improvement",
-    "far": "a look far away (upper confidence bound of four standard deviations)",
+    "far": "away from a settled hill",
     "log-ehvi": "expected hypervolume improvement",
     "feasible": "nothing is feasible yet",
 }
@@ -153,29 +149,20 @@ def first_point(history: History, rng: np.random.Generator) -> Proposal:
 
 
 def propose_by_committee(history: History, rng: np.random.Generator, members: Sequence[str]) -> Proposal:
-    """Return the maximiser of one of the acquisitions, in the mean over the models."""
+    """Return the maximiser of one of the two acquisitions, in the mean over the models."""
     models = committee_of(history, members)
 
     def maximise(acquisition: Acquisition) -> Solution:
         return solve_apart("lbfgsb", acquisition, history, rng, size=500, starts=4, near=models.near)
 
-    if looks_far(history):
-        name, found = "far", maximise(models.bound(FAR_OPTIMISM))
+    if takes_bound(history, rng):
+        name, found = "ucb", maximise(models.bound(OPTIMISM))
     else:
-        if takes_bound(history, rng):
-            name, found = "ucb", maximise(models.bound(OPTIMISM))
-        else:
-            name, found = "log-ei", maximise(per_cost(believing(models.improvement(), history), history))
-        if leaves_hill(models.prediction(found.x), rng):
-            name, found = "far", maximise(models.bound(FAR_OPTIMISM))
+        name, found = "log-ei", maximise(per_cost(believing(models.improvement(), history), history))
+    if leaves_hill(models.prediction(found.x), rng):
+        name, found = "far", maximise(models.bound(FAR_OPTIMISM))
     prediction = models.prediction(found.x)
     return Proposal(found.x, {"acquisition": name, **prediction, **models.tags, "ended": history.ended})
-
-
-def looks_far(history: History) -> bool:
-    """Return true if it is the turn of a proposal far from what is known; never while trials differ in cost."""
-    is_turn = history.generation >= SINCE and len(history) % TURNS == TURNS - 1
-    return is_turn and costs_that_matter(history) is None
 
 
 def takes_bound(history: History, rng: np.random.Generator) -> bool:
