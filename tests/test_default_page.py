@@ -1,6 +1,6 @@
-"""What docs/default.md says of `auto` beside others: every row of its tables is read from the runs that are kept.
+"""Checks docs/default.md, on `auto` beside others: every row of its tables is read from the runs that are kept.
 
-A row that fails here is to be replaced by the one that is told.
+A row that fails here is to be replaced by the one in the message.
 """
 
 from __future__ import annotations

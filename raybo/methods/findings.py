@@ -1,4 +1,4 @@
-"""What a study's trials show: the recommendation, the best, the front, and what a model expects of each.
+"""Finds in a study's trials the recommendation, the best, the front, and what a model expects of each.
 
 `Findings` is the part that `Study` and `Searcher` have in common. With noise the model is that of
 `raybo.surrogate.noisy_trials`, with a context that of `raybo.context`, whatever method ran the study. Both take time:
@@ -36,7 +36,7 @@ LIKELY = 2_000  # trials of which a model may expect most: those with the best v
 
 
 class Findings:
-    """What is found in the trials of a ledger, which may grow. A model is fitted once, and again after further events.
+    """The findings in a ledger's trials. A model is fitted once, and again after further events.
 
     Attributes:
         ledger: the trials.
@@ -63,7 +63,7 @@ class Findings:
 
     @property
     def recommendation(self) -> str:
-        """Which trial is recommended, and why, in a sentence; TrialError as `best`."""
+        """A sentence that names the recommended trial, and says why; TrialError as `best`."""
         ledger, again = self.ledger, self._confirmed()
         trial, metric = self.recommended, ledger.goals.names[0]
         about = f"trial {trial.number}"
@@ -235,7 +235,7 @@ class Findings:
         return self._once("model", lambda: _fitted(self.ledger.history))
 
     def _once(self, name: str, find: Callable[[], T]) -> T:
-        """What `find` finds, once until there are further events."""
+        """Return the result of `find`, which is called once until there are further events."""
         if self._found[0] != self.ledger.last_event:
             self._found = self.ledger.last_event, {}
         found = self._found[1]

@@ -746,7 +746,7 @@ class Command:
         return self.process.returncode, out, err
 
     def left(self, but=()):
-        """Which of the family live still, but for those that bear these names."""
+        """Return the processes of the family that still live, but for those of these names."""
         running = processes()
         alive = {
             pid for pid, began in self.family if pid in running and running[pid][0] == began and running[pid][2] != "Z"

@@ -1,4 +1,4 @@
-"""What becomes of a trial's task, as an occurrence: futures stand for Ray's tasks."""
+"""Outcomes of a trial's task become occurrences; futures stand for Ray's tasks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def tasks(monkeypatch):
 
 
 def outcome(tasks, happens, limit=None, on_cluster=False):
-    """What comes of a flight to which this happens as soon as it is waited for."""
+    """Return the occurrence of a task to which this happens as soon as it is waited for."""
 
     async def run():
         dispatched = DispatchedTrial(Life(0))

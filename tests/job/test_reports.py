@@ -131,7 +131,7 @@ def test_repeated_run_has_its_own_value_and_metrics():
         again = [*first, *between, with_loss(1, 0.6, 100.0, repeated=True)]
         for events, value, loss in (
             (first, 0.99, 3601.0),
-            ([*first, *between], 0.99, 3601.0),  # it goes on from its last checkpoint, and has nothing left to do
+            ([*first, *between], 0.99, 3601.0),  # it resumes from its last checkpoint, with nothing left to do
             (again, 0.6, 100.0),  # it ended earlier
             ([*again, with_loss(2, 0.5, 101.0, repeated=True)], 0.5, 101.0),
             ([*again, with_loss(2, 0.5, 101.0, repeated=True), with_loss(3, 0.4, 102.0)], 0.4, 102.0),
@@ -142,7 +142,7 @@ def test_repeated_run_has_its_own_value_and_metrics():
     assert outcome_of(*again, which="best")["value"] == 0.6
     assert outcome_of(*again, with_loss(3, 0.4, 102.0), which="best")["value"] == 0.6
     saved = with_loss(1, 0.9, 3600.0, checkpoint="1-1"), first[1]
-    for start, best in ((saved, 0.9), (first, 0.5)):  # the next attempt goes on from there, or begins from nothing
+    for start, best in ((saved, 0.9), (first, 0.5)):  # the next attempt resumes from there, or begins anew
         for step in (2, 3):  # which need not report the same steps
             repeated = {"repeated": True} if step == 2 else {}
             assert outcome_of(*start, RETRIED, with_loss(step, 0.5, 101.0, **repeated), which="best")["value"] == best

@@ -1,4 +1,4 @@
-"""What trials cost, learnt from those that have ended, and its part in the choice of the next.
+"""Learns what trials cost from those that have ended, for the choice of the next.
 
 In a study with a budget, if the model expects the seconds of the trials so far to differ by more than a factor of
 three, the improvement is weighed against the time that it takes, less and less as the budget is used, and points that
@@ -36,7 +36,7 @@ NEAR = 0.8, 1.25  # a ratio of seconds between these is none worth a word
 
 @dataclass(frozen=True)
 class TrialCosts:
-    """What trials are expected to cost.
+    """The expected costs of trials.
 
     Attributes:
         model: of a whole run's seconds.
