@@ -182,7 +182,10 @@ def test_launchers_of_pytorch_report(command, tmp_path, program):
             "--rdzv-backend=c10d",
             "--rdzv-endpoint=127.0.0.1:0",
         ],
-        "accelerate": ["accelerate.commands.launch", "--cpu", "--multi_gpu", "--num_processes=2"],
+        "accelerate": [
+            *("accelerate.commands.launch", "--multi_gpu", "--num_processes=2", "--num_machines=1"),
+            *("--mixed_precision=no", "--dynamo_backend=no", "--main_process_port=0"),
+        ],
     }[program]
     words = [sys.executable, "-m", *words]
     happens = (
