@@ -52,6 +52,14 @@ def test_snapshot_of_an_append_only_sequence_never_changes(additions):
         _ = grown[0][0]
 
 
+def test_a_longer_sequence_shares_the_list():
+    first = Grown()
+    second = first.adding(1)
+    third = second.adding(2)
+    assert first._items is second._items is third._items
+    assert second.adding(3)._items is not third._items
+
+
 # ---- events
 
 
@@ -465,7 +473,7 @@ def test_steps_may_follow_from_the_settings():
 
 
 def test_a_report_takes_equally_long_after_many():
-    """Copies of a tuple would make the last thousands take some fifteen times as long as the first."""
+    """Copies would make the last thousands take several times as long as the first."""
     searcher = raybo.Searcher(SPACE, "random", seed=0)
     searcher.ask()
     seconds = []
@@ -474,6 +482,6 @@ def test_a_report_takes_equally_long_after_many():
         for step in range(first, first + 5_000):
             searcher.apply(Reported(0, step=step, value=0.5))
         seconds.append(time.process_time() - begun)
-    assert min(seconds[-2:]) < 5.0 * max(seconds[:2])
+    assert min(seconds[-2:]) < 3.0 * max(seconds[:2])
     assert len(searcher.history.records[0].reports) == 40_000
     assert json.dumps(searcher.trials[0].reports[-1]) == "[40000, 0.5]"
