@@ -1,4 +1,4 @@
-"""What is handed out: the wheel, the archive of sources, the types, and a core that needs none of the extras."""
+"""The distributed package: the wheel, the archive of sources, the types, and a core that needs none of the extras."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ sys.meta_path.insert(0, Missing())
 
 
 def run(code: str, cwd: Path) -> str:
-    """What a program prints; it must end well."""
+    """Return a program's output; it must end well."""
     ended = subprocess.run([sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout

@@ -86,6 +86,8 @@ def _further(study: Study, ran: int) -> str:
     budget = study.history.budget
     if budget is None:
         return f"--trials {2 * max(1, ran)}"
+    if budget.cost is not None:
+        return f"--budget {2 * budget.amount:g} --cost {budget.cost}"
     if budget.price is None:
         return f"--budget {duration(2 * budget.amount)}"
     return f"--budget {2 * budget.amount:g} --price {budget.price:g}"

@@ -83,6 +83,7 @@ def tune_arguments(
     address: str | None = None,
     budget: float | str | None = None,
     price: float | None = None,
+    cost: str | None = None,
     let_finish: bool = False,
     max_minutes: float | None = None,
     trial_seconds: float | None = None,
@@ -98,11 +99,13 @@ def tune_arguments(
     in_process: bool = False,
     fresh_workers: bool = False,
     retry_failed: bool = False,
+    retry_oom: bool = False,
     same_code: bool = False,
     keep_going: bool = False,
     target: float | None = None,
     patience: int | None = None,
     stop_below_gain: float | None = None,
+    stop_when_not_worth: float | None = None,
     confirm: str | tuple[int, int] | None = None,
     scheduler: schedulers.AnyScheduler | None = None,
     scheduler_options: Mapping[str, Any] | None = None,
@@ -134,6 +137,8 @@ def tune_arguments(
             nothing is learnt of them. With `price`, an amount of money.
         price: of an hour of one process of a trial, in the currency of `budget`. What a trial costs is then its time
             times the number of its processes times this.
+        cost: the name of a number that a trial returns as its cost, where its seconds are not it: `{"accuracy": 0.9,
+            "cost": 3.2}`. Proposals weigh it in place of the seconds, and `budget` limits its sum.
         let_finish: at the end of the budget begin no more trials, and wait for those that run.
         max_minutes: the older form of a budget of time, in minutes; without `trials` there are still at most 50.
         trial_seconds: time limit of one trial; None for the objective's own.
@@ -159,7 +164,8 @@ def tune_arguments(
         fresh_workers: run every trial in a new process, for jobs that leave something behind in their process (a
             patched module, a limit, memory); it costs a second or two per trial, and whatever a job caches is computed
             again.
-        retry_failed: run failed trials again, under their own numbers.
+        retry_failed: run failed trials again, under their own numbers; not those that ran out of memory.
+        retry_oom: run those again that ran out of memory, likewise.
         same_code: refuse to continue a study if its trials ran under other code: the function, what it uses of its own
             module, modules beside it that these import, and the versions of packages; otherwise a warning says so, and
             `Study.other_code` which trials these are.
@@ -170,6 +176,8 @@ def tune_arguments(
             metrics, without joining the front.
         stop_below_gain: stop once three proposals in a row are expected to improve the best value by less than this, in
             the metric's units.
+        stop_when_not_worth: stop once three proposals in a row are expected to improve the best value by less than this
+            for an hour of a worker or, with `price`, for a unit of money; what they take is learnt from the trials.
         confirm: how many configurations to run again at the end, and how often each, every time with another seed, as
             "5x3" or (5, 3); `Study.confirmed` has their means.
         scheduler: name of the rule that ends trials early, see `raybo schedulers`, or your own, as for a method; None
@@ -230,7 +238,7 @@ def tune_arguments(
         raise RayError("in_process runs each trial as one process, this one; leave it out, or give processes=1")
     if run.trial_seconds is None:
         run = replace(run, trial_seconds=bound.trial_seconds)
-    for name in ("target", "stop_below_gain", "confirm"):
+    for name in ("target", "stop_below_gain", "stop_when_not_worth", "confirm"):
         if getattr(run, name) is not None and bound.goals.k > 1:
             raise MethodError(f"{name} needs a single metric, and there are {bound.goals.k}; leave it out")
     return Arguments(

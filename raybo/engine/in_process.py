@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
-from raybo.common.errors import SpaceError
 from raybo.engine.interruptions import Guard, OutOfTime
 from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
 from raybo.engine.plan import Plan
@@ -35,15 +34,14 @@ from raybo.job.current_trial import CurrentTrial, running
 from raybo.job.objective import Objective
 from raybo.job.shared_data import Shared
 from raybo.journal import requests
-from raybo.record.events import KINDS, LOST, Asked, Begun, ContextObserved, EventData
+from raybo.record.events import KINDS, LOST, MEMORY, Asked, Begun, ContextObserved, EventData
 from raybo.record.origin import Origin
 from raybo.record.states import State
 from raybo.schedulers.rule import JOB
 from raybo.searcher import trial_seed
-from raybo.study import warm_start
 from raybo.study.confirmation import still_to_run
 
-SHOW_SECONDS = 0.2  # between two looks of whoever watches
+SHOW_SECONDS = 0.2  # between two updates of the display
 LOOK_SECONDS = 1.0  # between two looks for requests while a trial reports
 STOP_REASON = "stopped by the user"
 
@@ -121,8 +119,7 @@ class InProcess:
             if self._apply(lost, Occurrence.WORKER_LOST, reason).submit:
                 self._interrupted.append(trial.number)
         self.log.commit()
-        if self.plan.options.retry_failed:
-            self._retried.extend(number for number, event in self.log.failures.items() if event <= self.plan.known)
+        self._retried.extend(self.log.wanted_again())
 
     def _next(self) -> Life | None:
         """Return the next trial to run, committed; None if the study has ended."""
@@ -274,6 +271,8 @@ class InProcess:
             self.log.losses[life.trial] = life.losses
         if life.phase is Phase.LOST:
             data["kind"] = LOST
+        elif occurrence is Occurrence.OUT_OF_MEMORY and following.free:
+            data["kind"] = MEMORY
         self.log.add(KINDS[following.record].of(life.trial, data))
         if reason := self.ending.hopeless(1):
             self._stop(reason)
@@ -323,11 +322,7 @@ class InProcess:
                 request.done()
                 self._stop(STOP_REASON)
             elif not stops_only and not self.ending.stopped:
-                try:
-                    asked = warm_start.wanted(self.log.searcher, request.values)
-                except SpaceError as error:
-                    self.log.note(f"an enqueued configuration does not fit: {error}")
-                    asked = None
+                asked = self.log.enqueued(request.values)
                 if asked is not None:
                     with self._guard:
                         added = self.log.add(asked)
@@ -351,7 +346,7 @@ class InProcess:
 
     @contextlib.contextmanager
     def _shown_meanwhile(self) -> Iterator[None]:
-        """Show the status to whoever watches within the block, and at its end."""
+        """Show the status to the watcher within the block, and at its end."""
         if self.watch is None:
             yield
             return

@@ -168,9 +168,10 @@ def _panel(status: Status) -> Group:
         Text(f"{status.failed} failed", style="red" if status.failed else "dim"),
         Text(suggestion, style="dim"),
     )
+    outlook = [Text(status.outlook, style="dim")] if status.outlook else []
     why = [Text(f"it ends: {status.reason}", style="dim")] if status.reason else []
     best = [_line(f"  {status.best_config}", "")] if status.best_config else []
-    return Group(bar, facts, *best, *_running(status), *why)
+    return Group(bar, facts, *best, *_running(status), *outlook, *why)
 
 
 def _running(status: Status) -> list[Text]:

@@ -59,6 +59,12 @@ def _workers(workers: Any, name: str) -> int | Literal["max"]:
     return "max" if isinstance(workers, str) and workers == "max" else _whole(workers, name)
 
 
+def _name(value: Any, name: str) -> str:
+    from raybo.common.arguments import a_name
+
+    return a_name(value, name)
+
+
 def _place(value: Any, name: str) -> str:
     if not isinstance(value, (str, PurePath)):
         raise JournalError(f"{name} must be a path or a URI, got {shown(value)}")
@@ -119,6 +125,12 @@ class RunOptions:
     price: float | None = argument(
         None, _positive, "Price of an hour of one process of a trial, in the currency of --budget.", "PRICE"
     )
+    cost: str | None = argument(
+        None,
+        _name,
+        "The number that a trial returns as its cost, in place of its seconds; --budget limits its sum.",
+        "NAME",
+    )
     let_finish: bool = argument(
         False, _flag, "At the end of the budget wait for the trials that run, and begin no more."
     )
@@ -148,6 +160,7 @@ class RunOptions:
         False, _flag, "Run every trial in a new process, for jobs that leave something behind in theirs."
     )
     retry_failed: bool = argument(False, _flag, "Run failed trials again, under their old numbers.")
+    retry_oom: bool = argument(False, _flag, "Run trials again that ran out of memory, under their old numbers.")
     same_code: bool = argument(False, _flag, "Refuse to continue a study if the job's code or packages have changed.")
     keep_going: bool = argument(False, _flag, "Carry on even if the first trials all fail in the same way.")
     target: float | None = argument(None, _number, "Stop once a trial reaches this value.", "V")
@@ -161,6 +174,13 @@ class RunOptions:
         None,
         _positive,
         "Stop once three proposals in a row promise an improvement smaller than this, in the metric's units.",
+        "G",
+    )
+    stop_when_not_worth: float | None = argument(
+        None,
+        _positive,
+        "Stop once three proposals in a row promise less improvement than this for an hour of a worker or, with "
+        "--price, for a unit of money.",
         "G",
     )
     confirm: Confirm | None = argument(
@@ -181,10 +201,14 @@ class RunOptions:
                 object.__setattr__(self, field.name, field.metadata["check"](value, field.name))
         if self.budget is not None and self.max_minutes is not None:
             raise MethodError("budget and max_minutes say the same; leave out max_minutes")
-        if self.allowance is None and (wrong := "price" if self.price else "let_finish" if self.let_finish else ""):
-            raise MethodError(f"{wrong} is about a budget; give budget too")
+        if self.allowance is None and self.let_finish:
+            raise MethodError("let_finish is about a budget; give budget too")
+        if self.allowance is None and self.stop_when_not_worth is None and self.price is not None:
+            raise MethodError("price is about a budget; give budget too")
         if self.max_minutes is not None and self.price is not None:
             raise MethodError("max_minutes is a time, and has no price; give budget instead")
+        if self.cost is not None and (wrong := "price" if self.price else "max_minutes" if self.max_minutes else ""):
+            raise MethodError(f"{wrong} is about time, and cost takes its place; leave out one of them")
         if self.trials is None and self.budget is not None and self.confirm is not None:
             raise MethodError("confirm begins when all trials have run, which a budget does not wait for; give trials")
 
@@ -194,12 +218,12 @@ class RunOptions:
         from raybo.record.budget import Budget
 
         if self.budget is not None:
-            return Budget(float(self.budget), self.price)
+            return Budget(float(self.budget), self.price, self.cost)
         return None if self.max_minutes is None else Budget(60.0 * self.max_minutes)
 
     @property
     def wanted_trials(self) -> int | None:
-        """How many trials to run; None for as many as the budget allows."""
+        """The number of trials to run; None for as many as the budget allows."""
         return TRIALS if self.trials is None and self.budget is None else self.trials
 
     @property
@@ -207,4 +231,4 @@ class RunOptions:
         """The limits that end the study before all its trials have been run."""
         from raybo.record.stopping import Limits
 
-        return Limits(self.target, self.patience, self.stop_below_gain)
+        return Limits(self.target, self.patience, self.stop_below_gain, self.stop_when_not_worth, self.price, self.cost)

@@ -39,6 +39,8 @@ class Status:
         steps: how many steps a whole run has; None if this is not declared.
         saved: the share of the steps of all finished and pruned trials that pruning has saved; 0 if none was pruned.
         budget: how much of the budget is used, in its unit, and the budget; None if there is none.
+        worth: by how much the last proposal was expected to improve the best value for what it takes, and for which
+            unit of that; None without `stop_when_not_worth`, and before there is a model.
         still: how many more trials the rest of the budget is expected to allow; None while nothing can be said.
     """
 
@@ -69,6 +71,7 @@ class Status:
     saved: float = 0.0
     budget: tuple[float, Budget] | None = None
     still: int | None = None
+    worth: tuple[float, str] | None = None
 
     @property
     def ended(self) -> int:
@@ -77,17 +80,22 @@ class Status:
 
     @property
     def count(self) -> str:
-        """How many trials are done, of how many if that is known."""
+        """The number of trials that are done, and of how many if that is known."""
         return f"{self.ended}" if self.planned is None else f"{self.ended}/{self.planned}"
 
     @property
     def spent(self) -> str:
-        """How much of the budget is used, and what is expected of the rest; empty without a budget."""
+        """The used part of the budget, and what is expected of the rest; empty without a budget."""
         if self.budget is None:
             return ""
         spent, budget = self.budget
-        shown = f"{clock(spent)} of {budget}" if budget.price is None else f"{spent:.2f} of {budget}"
+        shown = f"{clock(spent)} of {budget}" if budget.is_time else f"{spent:.4g} of {budget}"
         return shown + (f", about {self.still} more trials" if self.still and self.planned is None else "")
+
+    @property
+    def outlook(self) -> str:
+        """What the search is expected to bring next, in words; empty if nobody asks whether that is worth it."""
+        return "" if self.worth is None else f"the next {self.worth[1]} is expected to bring {self.worth[0]:.2g}"
 
     @property
     def apart(self) -> str:
@@ -122,9 +130,12 @@ class Status:
         name, reached = self.so_far
         suggestion = "" if self.suggest_seconds is None else f", suggestion {1_000 * self.suggest_seconds:.0f} ms"
         left = "" if self.left is None else f", {self.left:.0f} s left"
+        spent = f", {self.spent}" if self.spent else ""
+        outlook = f", {self.outlook}" if self.outlook else ""
+        ends = f"; it ends: {self.reason}" if self.reason else ""
         return (
-            f"{self.count} trials{f', {self.spent}' if self.budget else ''}, {name} {reached}, {self.running} running, "
-            f"{self.failed} failed{self.apart}{suggestion}{left}{f'; it ends: {self.reason}' if self.reason else ''}"
+            f"{self.count} trials{spent}, {name} {reached}, {self.running} running, "
+            f"{self.failed} failed{self.apart}{suggestion}{left}{outlook}{ends}"
         )
 
 

@@ -15,6 +15,9 @@ scikit-learn
     sklearn_batches scikit-learn's parts of a search, batch by batch
     joblib_tasks    what scikit-learn runs in parallel, as Ray tasks
     sklearn_steps   estimators as jobs that report
+Launchers of several processes
+    launch          a command inside a trial, whose ranks report
+    process_tree    ends all processes that come of a command
 Trainers: callbacks that report
     xgboost         XGBoost
     lightgbm        LightGBM

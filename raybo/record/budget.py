@@ -1,7 +1,8 @@
-"""A study's budget, of time or of money: how it is written, and how much of it earlier commands have used.
+"""A study's budget, of time, money or cost: how it is written, and how much of it earlier commands have used.
 
 A budget of time is the time that commands have spent on the study. One of money is what its trials cost: the price is
-that of an hour of one process of a trial, so that a trial of four processes costs four times as much an hour.
+that of an hour of one process of a trial, so that a trial of four processes costs four times as much an hour. One of
+cost is the sum of a number that the job returns.
 """
 
 from __future__ import annotations
@@ -24,17 +25,19 @@ WRITTEN = re.compile("".join(rf"(?:([0-9]+(?:\.[0-9]*)?|\.[0-9]+){unit})?" for u
 
 @dataclass(frozen=True)
 class Budget:
-    """What a study may use.
+    """The amount that a study may use.
 
     Attributes:
-        amount: seconds or, with a price, money.
-        price: of an hour of one process of a trial, in the currency of the amount; None if the amount is a time.
+        amount: seconds or, with a price, money; of cost, in its unit.
+        price: of an hour of one process of a trial, in the currency of the amount; None if the amount is no money.
+        cost: name of the returned number whose sum is limited; None if the amount is a time, or money.
     Raises:
         MethodError: a number is not above 0; names it.
     """
 
     amount: float
     price: float | None = None
+    cost: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "amount", float(finite_number(self.amount, "budget", above=0)))
@@ -42,11 +45,18 @@ class Budget:
             object.__setattr__(self, "price", float(finite_number(self.price, "price", above=0)))
 
     @property
-    def per_second(self) -> float | None:
-        """What a second of one process of a trial costs; None if the amount is a time."""
-        return None if self.price is None else self.price / HOUR
+    def per_second(self) -> float:
+        """The amount that a second of one process of a trial uses; of a budget of time or cost, 0."""
+        return 0.0 if self.price is None else self.price / HOUR
+
+    @property
+    def is_time(self) -> bool:
+        """True if the amount is a time."""
+        return self.price is None and self.cost is None
 
     def __str__(self) -> str:
+        if self.cost is not None:
+            return f"{self.amount:g} of {self.cost}"
         return duration(self.amount) if self.price is None else f"{self.amount:g} at {self.price:g} an hour"
 
 
@@ -87,24 +97,26 @@ def duration(seconds: float) -> str:
 
 def budget_of(planned: Planned) -> Budget | None:
     """Return the budget that an event sets; None if it sets none."""
-    return None if planned.budget is None else Budget(planned.budget, planned.price)
+    return None if planned.budget is None else Budget(planned.budget, planned.price, planned.cost)
 
 
 def used(events: Sequence[Event], budget: Budget) -> float:
     """Return how much of a budget the commands have used whose events these are, in its unit.
 
     What the last proposal or end said under a budget of this kind or, if that is more, the time in which trials
-    ran that have ended, or its price.
+    ran that have ended, or its price; of cost, what the trials that ended said.
     """
     said, is_same = 0.0, False
     for event in events:
         if isinstance(event, Planned):
             earlier = budget_of(event)
-            is_same = earlier is not None and earlier.price == budget.price
+            is_same = earlier is not None and (earlier.price, earlier.cost) == (budget.price, budget.cost)
         elif isinstance(event, (Asked, Ended)) and event.spent is not None and is_same:
             said = event.spent
+    if budget.cost is not None:
+        return sum(event.cost(budget.cost) or 0.0 for event in events if isinstance(event, AttemptEvent))
     spans = [span for event in events if isinstance(event, AttemptEvent) and (span := _span(event)) is not None]
-    if budget.per_second is not None:
+    if not budget.is_time:
         return max(said, budget.per_second * sum(end - begin for begin, end in spans))
     return max(said, _covered(spans))
 

@@ -54,6 +54,7 @@ from raybo.record.event_fields import (
     TEXTS,
     TIME,
     Code,
+    is_finite,
 )
 from raybo.record.goals import Goals
 from raybo.record.origin import Origin, origin_of
@@ -87,6 +88,7 @@ class Kind(str, Enum):
 
 
 LOST = "lost"  # the cause of a failure: the worker, at every attempt
+MEMORY = "memory"  # the cause of a failure: there was too little of it
 
 E = TypeVar("E", bound="Event")
 
@@ -162,6 +164,7 @@ class Planned(Event):
     code: Code | None = field(default=None, metadata=CODE)  # which runs from now on; not in 0.1 and 0.2
     budget: float | None = field(default=None, metadata=POSITIVE)  # seconds or, with a price, money; for all commands
     price: float | None = field(default=None, metadata=POSITIVE)  # of an hour of one process of a trial
+    cost: str | None = field(default=None, metadata=TEXT)  # the returned number that trials cost, in place of seconds
 
     @classmethod
     def require(cls, data: Mapping[str, Any]) -> None:
@@ -247,6 +250,7 @@ class Asked(TrialEvent):
     suggest_seconds: float | None = field(default=None, metadata=SECONDS)  # how long the proposal took
     suggest_processor_seconds: float | None = field(default=None, metadata=SECONDS)  # of a processor; not in 0.1
     gain: float | None = field(default=None, metadata=NUMBER)  # expected, in the metric's units, for stop_below_gain
+    takes: float | None = field(default=None, metadata=POSITIVE)  # expected seconds, for stop_when_not_worth
     spent: float | None = field(default=None, metadata=SECONDS)  # of the budget, when it was asked for; in its unit
 
     @property
@@ -256,7 +260,7 @@ class Asked(TrialEvent):
 
     @property
     def origin(self) -> Origin | None:
-        """Who named what was asked, if not the method."""
+        """The origin of the configuration, if no method proposed it."""
         return origin_of(self.tags)
 
 
@@ -277,6 +281,11 @@ class AttemptEvent(TrialEvent):
     traceback: str | None = field(default=None, metadata=TEXT)
     losses: int | None = field(default=None, metadata=COUNT)  # attempts so far that ended with the loss of a worker
     attempt: int | None = field(default=None, metadata=NUMBERED)  # which one ended, or begins; from 1
+
+    def cost(self, name: str) -> float | None:
+        """Return the number of this name that came with the end, if it is one above 0; None otherwise."""
+        value: Any = (self.metrics or {}).get(name)
+        return float(value) if is_finite(value) and value > 0 else None
 
     @property
     def details(self) -> dict[str, Any]:
@@ -368,7 +377,7 @@ class Failed(AttemptEvent):
     kind = Kind.FAILED
     after = State.FAILED
     is_end = True
-    cause: str | None = field(default=None, metadata={**TEXT, "key": "kind"})  # `LOST`, or unknown
+    cause: str | None = field(default=None, metadata={**TEXT, "key": "kind"})  # `LOST`, `MEMORY`, or unknown
 
     @property
     def state(self) -> State:

@@ -76,6 +76,7 @@ class History:
         budget: what the study may use; None if nobody said.
         spent: how much of the budget was used when the last trial was asked for or, while the next one is being
             proposed, is used now; None without a budget.
+        cost: the returned number that trials cost, in place of seconds; None if it is their seconds.
     """
 
     def __init__(
@@ -100,6 +101,7 @@ class History:
         self.priors: tuple[EarlierStudy, ...] = ()
         self.budget: Budget | None = None
         self.spent: float | None = None
+        self.cost: str | None = None
         self.records: RecordTable[Record] = RecordTable(cube.d)
 
     def copy(self) -> History:
@@ -108,7 +110,7 @@ class History:
         other.planned, other.last_event, other.records = self.planned, self.last_event, self.records.copy()
         other.next_context, other.reports_in_order = self.next_context, self.reports_in_order
         other.generation, other.predicted_open = self.generation, self.predicted_open
-        other.priors, other.budget, other.spent = self.priors, self.budget, self.spent
+        other.priors, other.budget, other.spent, other.cost = self.priors, self.budget, self.spent, self.cost
         return other
 
     def with_next_context(self, c: Array | None) -> History:
@@ -137,7 +139,7 @@ class History:
             TrialError: it names a trial that is unknown or has already ended; nothing is changed.
         """
         if isinstance(event, Planned):
-            self.planned, self.budget = event.trials, budget_of(event)
+            self.planned, self.budget, self.cost = event.trials, budget_of(event), event.cost
             self.spent = None if self.budget is None else self.spent
         elif isinstance(event, EarlierStudy):
             self.priors = (*self.priors, event)

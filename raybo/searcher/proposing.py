@@ -18,7 +18,7 @@ from raybo.common.messages import first_line, shown
 from raybo.common.threads import limit_threads
 from raybo.methods.explaining import is_proposed, reading_tags
 from raybo.methods.findings import expected_gain
-from raybo.methods.parts.trial_costs import cost_tags
+from raybo.methods.parts.trial_costs import TrialCosts, cost_tags
 from raybo.record.contexts import ContextFields
 from raybo.record.description import Description
 from raybo.record.events import Asked, Tags
@@ -79,7 +79,8 @@ def proposed(
     tags = proposal.tags if history.budget is None else {**proposal.tags, **cost_tags(history, x[0])}
     asked = _asked(history, x, row, tags, seconds, context)
     if with_gain and not proposal.in_design and asked.origin is None:
-        return replace(asked, gain=expected_gain(history, x[0]))
+        costs = TrialCosts.of(history)
+        return replace(asked, gain=expected_gain(history, x[0]), takes=None if costs is None else costs.at(x[0]))
     return asked
 
 

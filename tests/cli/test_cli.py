@@ -500,17 +500,16 @@ def test_every_option_reaches_the_engine(run, folder, engine):
     )
     more = "--trial-seconds 9 --retries 1 --set sleep=1 --set offset=a=b --option solver=cg --option points-per-round=5"
     Path("known.json").write_text('[{"x": 0.5, "n": 2}]')
-    more += (
-        " --from other.db --enqueue known.json --fresh-workers --retry-failed --keep-going --same-code --default n=2"
-    )
+    more += " --default n=2"
+    more += " --retry-oom --from other.db --enqueue known.json --fresh-workers --retry-failed --keep-going --same-code"
     more += " --scheduler asha --scheduler-option eta=2 --artifacts kept --keep-checkpoints all"
-    more += " --let-finish --prior old.db --prior studies --processes 2"
-    more += " --confirm 2x3 --target 0.9 --patience 4 --stop-below-gain 0.01"
+    more += " --let-finish --cost tokens --prior old.db --prior studies --processes 2"
+    more += " --confirm 2x3 --target 0.9 --patience 4 --stop-below-gain 0.01 --stop-when-not-worth 0.5"
     code, out, err = run("tune", "job.py", *options.split(), *more.split())
     assert (code, err) == (0, ""), (out, err)
     assert engine.objective.name == "job"
     assert engine.arguments == {
-        **dict.fromkeys(("fresh_workers", "retry_failed", "keep_going", "same_code"), True),
+        **dict.fromkeys(("fresh_workers", "retry_failed", "retry_oom", "keep_going", "same_code"), True),
         "trials": 7,
         "method": "gp-ucb",
         "seed": 3,
@@ -520,6 +519,7 @@ def test_every_option_reaches_the_engine(run, folder, engine):
         "budget": "2h",
         "price": 2.5,
         "let_finish": True,
+        "cost": "tokens",
         "max_minutes": None,
         "trial_seconds": 9.0,
         "retries": 1,
@@ -541,6 +541,7 @@ def test_every_option_reaches_the_engine(run, folder, engine):
         "target": 0.9,
         "patience": 4,
         "stop_below_gain": 0.01,
+        "stop_when_not_worth": 0.5,
         "defaults": {"n": "2"},
         "prior": ("old.db", "studies"),
     }
@@ -550,8 +551,8 @@ def test_what_nobody_says_is_left_to_the_engine(run, folder, engine):
     engine.answer = study(FINISHED)
     assert run("tune", "job.py")[0] == 0
     assert {name: value for name, value in engine.arguments.items() if value is None} == dict.fromkeys(
-        "trials method seed workers address budget price max_minutes trial_seconds known_from artifacts confirm "
-        "patience scheduler processes stop_below_gain target".split()
+        "trials method seed workers address budget price cost max_minutes trial_seconds known_from artifacts confirm "
+        "patience scheduler processes stop_below_gain stop_when_not_worth target".split()
     )
     assert engine.arguments["storage"] == Path("job.db")
 
@@ -745,7 +746,7 @@ class Command:
         return self.process.returncode, out, err
 
     def left(self, but=()):
-        """Which of the family live still, but for those that bear these names."""
+        """Return the processes of the family that still live, but for those of these names."""
         running = processes()
         alive = {
             pid for pid, began in self.family if pid in running and running[pid][0] == began and running[pid][2] != "Z"

@@ -13,7 +13,9 @@ from raybo.engine.study.budget_clock import BudgetClock
 from raybo.record.budget import Budget
 from raybo.record.events import Asked, Ended, Planned
 from raybo.record.states import State
+from raybo.reporting.trials_table import trials_table
 from raybo.study.replay import replay
+from tests.reporting.test_tables import text_of
 
 X = {"x": raybo.Float(0, 1)}
 
@@ -111,6 +113,7 @@ def test_the_clock_counts_processes_only_for_money():
         ({"price": 2}, "price is about a budget; give budget too"),
         ({"let_finish": True}, "let_finish is about a budget; give budget too"),
         ({"max_minutes": 1, "price": 2}, "max_minutes is a time, and has no price; give budget instead"),
+        ({"budget": 60, "price": 2, "cost": "tokens"}, "price is about time, and cost takes its place; leave out"),
         ({"budget": 60, "price": 0}, "price must be a finite number above 0, got 0"),
         ({"budget": 60, "confirm": "2x2"}, "confirm begins when all trials have run"),
     ],
@@ -118,6 +121,38 @@ def test_the_clock_counts_processes_only_for_money():
 def test_budgets_that_make_no_sense_are_refused(options, message):
     with pytest.raises(MethodError, match=message):
         RunOptions(**options)
+
+
+@raybo.objective(space=X, metric="y", mode="max")
+def priced(config):
+    return {"y": config["x"], "tokens": 10 + 90 * config["x"]}
+
+
+def test_a_budget_of_what_the_job_says(tmp_path):
+    path = tmp_path / "job.db"
+    study = tune(priced, budget=1000, cost="tokens", storage=path)
+    costs = [trial.details["metrics"]["tokens"] for trial in study.trials]
+    assert sum(costs[:-1]) < 1000 <= sum(costs)
+    assert study.ended == "the budget of 1000 of tokens is used"
+    spent = [event.spent for event in study.events if isinstance(event, Asked)]
+    assert spent == pytest.approx([sum(costs[:i]) for i in range(len(costs))])
+    assert len(tune(priced, budget=1000, cost="tokens", storage=path).trials) == len(study.trials)
+    more = tune(priced, budget=1500, cost="tokens", storage=path)
+    assert [event.spent for event in more.events if isinstance(event, Ended)][-1] >= 1500
+    assert not any(each.differs for each in replay(more))
+
+
+def test_what_the_job_says_is_seen(tmp_path):
+    study = tune(priced, budget=1000, cost="tokens", method="auto", storage=tmp_path / "job.db")
+    table = text_of(trials_table(study, study.trials))
+    assert "tokens" in table.splitlines()[1]
+    assert f"{study.trials[0].details['metrics']['tokens']:.4g}" in table
+    line = raybo.plots(study).best_by_cost().data[0]
+    assert line.x[-1] == pytest.approx(sum(trial.details["metrics"]["tokens"] for trial in study.trials))
+    assert line.y[-1] == study.best.value
+    tags = study.trials[-1].tags
+    assert tags["takes_of"] == "tokens"
+    assert "tokens, " in study.explain(study.trials[-1])
 
 
 @pytest.mark.slow

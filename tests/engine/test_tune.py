@@ -38,7 +38,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def log(tmp_path):
-    """What trials write down, a line each; they run in other processes."""
+    """A file to which trials, which run in other processes, write a line each."""
     file = tmp_path / "log"
     file.touch()
     return file
@@ -380,7 +380,7 @@ def test_trial_is_lost_after_its_last_attempt(path, log, retries):
     assert "its worker died" in trial.reason
     assert len(log.read_text().split()) == retries + 1
     losses = [event.data["losses"] for event in read(path)[1] if event.kind is Kind.RETRIED]
-    assert losses == list(range(1, retries + 1))  # what a restarted study goes on counting from
+    assert losses == list(range(1, retries + 1))  # a restarted study counts from there
     assert [note.split(":")[0] for note in notes] == [
         *(f"trial 0 starts again (attempt {n})" for n in range(2, retries + 2)),
         "trial 0 lost",
@@ -571,7 +571,7 @@ def test_continued_study_equals_an_uninterrupted_one(tmp_path, log):
 
 @pytest.mark.slow
 def test_trials_in_flight_are_run_again(path, log):
-    """A journal as a power cut leaves it: asked and not told."""
+    """Leave a journal as a power cut does: with a trial asked and not told."""
     description, _ = raybo_description(simple(), path)
     searcher = Searcher(SPACE, "random", "max", 0)
     with contextlib.closing(Journal(path, description)) as journal:
@@ -781,7 +781,7 @@ def test_unpicklable_functions_are_refused_by_name(path):
     assert "\n" not in str(caught.value)
 
 
-# ---- wrong use, told before anything is started
+# ---- wrong use, refused before anything is started
 
 
 @pytest.mark.parametrize(

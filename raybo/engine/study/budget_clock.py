@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable
 
 from raybo.record.budget import Budget
+from raybo.record.events import AttemptEvent, Event
 
 
 class BudgetClock:
-    """Counts a budget as it is used: time passes by itself, money with the processes that run.
+    """Counts a budget as it is used: time passes by itself, money with the processes that run, cost when a trial ends.
 
     Args:
         budget: what may be used.
@@ -29,13 +30,12 @@ class BudgetClock:
 
     @property
     def rate(self) -> float:
-        """How much is used in a second at the moment."""
-        per_second = self.budget.per_second
-        return 1.0 if per_second is None else per_second * self._processes
+        """The amount that is used per second at the moment."""
+        return 1.0 if self.budget.is_time else self.budget.per_second * self._processes
 
     @property
     def spent(self) -> float:
-        """How much is used by now, in the budget's unit."""
+        """The amount that is used by now, in the budget's unit."""
         return self._used + self.rate * (self._now() - self._counted)
 
     @property
@@ -55,6 +55,11 @@ class BudgetClock:
     def reason(self) -> str:
         """The reason that its end gives for the end of the study."""
         return f"the budget of {self.budget} is used"
+
+    def hear(self, event: Event) -> None:
+        """Count what a trial says at its end that it cost."""
+        if self.budget.cost is not None and isinstance(event, AttemptEvent):
+            self._used += event.cost(self.budget.cost) or 0.0
 
     def set_processes(self, processes: int) -> None:
         """Note how many processes of trials run from now on."""

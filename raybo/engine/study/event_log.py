@@ -15,9 +15,9 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
-from raybo.common.errors import JournalError
+from raybo.common.errors import JournalError, SpaceError
 from raybo.engine.plan import Plan
 from raybo.engine.status import SHOWN, Status, config_text
 from raybo.engine.study.budget_clock import BudgetClock
@@ -48,6 +48,7 @@ from raybo.record.states import COUNTED, FAILURES, State
 from raybo.record.stopping import Stopping
 from raybo.record.trial import saved_share
 from raybo.searcher import NO_CONTEXT, Searcher
+from raybo.study import warm_start
 
 E = TypeVar("E", bound=Event)
 
@@ -128,10 +129,11 @@ class EventLog:
         events = self.journal.events
         place = None if place in artifacts_of(events)[:1] else place
         code = None if plan.code == last_code(events) else plan.code
-        is_new = (self.searcher.ledger.planned, self.searcher.history.budget) != (plan.trials, budget)
+        history, cost = self.searcher.history, plan.options.cost
+        is_new = (history.planned, history.budget, history.cost) != (plan.trials, budget, cost)
         if is_new or place is not None or code is not None:
             amount, price = (None, None) if budget is None else (budget.amount, budget.price)
-            self.add(Planned(trials=plan.trials, artifacts=place, code=code, budget=amount, price=price))
+            self.add(Planned(trials=plan.trials, artifacts=place, code=code, budget=amount, price=price, cost=cost))
 
     @property
     def newest(self) -> int:
@@ -153,6 +155,8 @@ class EventLog:
         ):
             self.improved = numbered.number
         self._update(numbered)
+        if self.clock is not None:
+            self.clock.hear(numbered)
         self.committed.add(numbered, before)
         self._unwritten.append(numbered)
         return numbered
@@ -208,6 +212,16 @@ class EventLog:
             if isinstance(event, Told):
                 self.timings.trials.append(event.seconds or 0.0)
 
+    def wanted_again(self) -> list[int]:
+        """Return the trials that had failed when this command began, and that its options run again."""
+        options, records = self.plan.options, self.searcher.history.records
+        return [
+            number
+            for number, event in self.failures.items()
+            if event <= self.plan.known
+            and (options.retry_oom if records[number].lacked_memory else options.retry_failed)
+        ]
+
     def status(self, running: int, reason: str, after: int) -> Status:
         """The study now.
 
@@ -237,6 +251,7 @@ class EventLog:
             suggest_seconds=self.timings.suggest_seconds,
             elapsed=elapsed,
             left=left,
+            worth=None if self.stopping.worth is None else (self.stopping.worth, self.stopping.limits.unit),
             budget=None if clock is None else (min(clock.spent, clock.budget.amount), clock.budget),
             still=round(rest * here / elapsed) if here and rest < math.inf else None,
             notes=[text for number, text in self._notes if number > after],
@@ -258,7 +273,8 @@ class EventLog:
 
     def propose(self, history: History) -> Asked:
         """Return the proposal after a history, with what the study's limits need to know of it."""
-        with_gain = self.plan.options.stop_below_gain is not None
+        limits = self.plan.options.limits
+        with_gain = limits.stop_below_gain is not None or limits.stop_when_not_worth is not None
         spent = None if self.clock is None else self.clock.spent
         return self.searcher.propose(history, with_gain=with_gain, spent=spent)
 
@@ -280,6 +296,18 @@ class EventLog:
     def note(self, text: str) -> None:
         """Tell who watches something that no event holds."""
         self._notes.append((self.newest + 1, text))
+
+    def enqueued(self, row: Any) -> Event | None:
+        """Return the event of asking for an enqueued configuration; None if it is no news, or does not fit: a note.
+
+        Args:
+            row: the configuration, as `Space.pack` makes it.
+        """
+        try:
+            return warm_start.wanted(self.searcher, row)
+        except SpaceError as error:
+            self.note(f"an enqueued configuration does not fit: {error}")
+            return None
 
     def has_asked_enough(self) -> bool:
         """Return True if no further trial is needed, provided that the running ones end with a result or a failure."""
@@ -345,6 +373,6 @@ def _clock(plan: Plan, budget: Budget, events: Sequence[Event]) -> BudgetClock:
 
     Time counts from the beginning of the command, also if the study's process has begun again since.
     """
-    if budget.price is None:
+    if budget.is_time:
         return BudgetClock(budget, used([event for event in events if event.number <= plan.known], budget), plan.begun)
     return BudgetClock(budget, used(events, budget))

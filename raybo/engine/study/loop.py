@@ -80,7 +80,7 @@ class StudyLoop:
             beside.append(asyncio.ensure_future(self._watch_nodes()))
         if self.plan.is_kept:
             beside.append(asyncio.ensure_future(watch_requests(self.plan, self._stop_for_user, self._enqueue)))
-        if not self._check_budget():
+        if not self.runs.check_budget():
             beside.append(asyncio.ensure_future(self._watch_budget()))
         try:
             if self.plan.elastic:
@@ -163,22 +163,9 @@ class StudyLoop:
         if await self.next_trials.enqueue(request):
             self._open_workers()
 
-    def _check_budget(self) -> bool:
-        """Return True if there is no budget, or it is used, and the study has been told to end for that."""
-        clock = self.log.clock
-        if clock is None:
-            return True
-        if not clock.is_over:
-            return False
-        if self.plan.options.let_finish:
-            self.ending.finish(clock.reason)
-        else:
-            self.stop(clock.reason)
-        return True
-
     async def _watch_budget(self) -> None:
         """End the study when its budget is used."""
-        while (clock := self.log.clock) is not None and not self._check_budget():
+        while (clock := self.log.clock) is not None and not self.runs.check_budget():
             await asyncio.sleep(min(clock.seconds_left, BUDGET_SECONDS))
 
     async def _watch_nodes(self) -> None:

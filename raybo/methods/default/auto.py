@@ -22,7 +22,8 @@ What it does, and why:
 - If choices open parameters of their own, expected improvement alone, on values that are only standardised: the best
   values of two branches differ little, and the power that makes values normal squeezes just these together.
 - Multi-start climbing from the best of 500 points; integers and categories are searched as such, one at a time.
-- Failed trials count as the worst value seen; pending ones are believed at each model's mean.
+- Running out of memory is a constraint, learnt from the trials that did. Other failed trials count as the worst value
+  seen; pending ones are believed at each model's mean.
 - Constraints: expected improvement on one model, times the probability that all hold. A bound in its place stays off
   the edge of what is allowed, where the best usually is: it gains little there beside what the probability loses.
   Several metrics: expected hypervolume improvement, which bounds of scalarisations did not beat (`multi_objective`).
@@ -52,6 +53,7 @@ from raybo.methods.parts.initial_design import explain_design, is_in_design, sob
 from raybo.methods.parts.learning_curves import has_cut_curves
 from raybo.methods.parts.local_maximiser import maximise, maximise_at_home
 from raybo.methods.parts.local_models import ManyObservations, is_large, ranked
+from raybo.methods.parts.memory_limit import with_memory_limit
 from raybo.methods.parts.multi_objective import FitOptions, maximise_goals
 from raybo.methods.parts.next_point import solve_apart, taken
 from raybo.methods.parts.trial_costs import costs_that_matter, per_cost
@@ -100,12 +102,13 @@ class Auto(Method):
         """Return the next point, by the first rule that applies."""
         if history.generation == 1:
             return propose_as_0_1(history, rng, self.initial)
-        if history.goals.is_plain and has_cut_curves(history):
+        limited = with_memory_limit(history)
+        if limited.goals.is_plain and has_cut_curves(history):
             return propose_for_last_step(history, rng, self.initial, transform(history))
         if is_first(history, self.initial):
             return first_point(history, rng)
-        if not history.goals.is_plain:
-            return propose_for_goals(history, rng)
+        if not limited.goals.is_plain:
+            return propose_for_goals(limited, rng)
         if is_large(history):
             return propose_among_many(history, rng)
         if len(history.y) >= MANY:

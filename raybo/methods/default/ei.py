@@ -32,6 +32,7 @@ from raybo.methods.parts.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparam
 from raybo.methods.parts.initial_design import explain_design, is_in_design, sobol_proposal
 from raybo.methods.parts.local_maximiser import maximise
 from raybo.methods.parts.local_models import ManyObservations, is_large
+from raybo.methods.parts.memory_limit import with_memory_limit
 from raybo.methods.parts.multi_objective import FitOptions, maximise_goals, require_one_estimate
 from raybo.methods.parts.next_point import solve_apart
 from raybo.methods.parts.trial_costs import per_cost
@@ -78,6 +79,7 @@ class Ei(Method):
         """Return a point of the initial design, then the maximiser of the expected improvement."""
         if is_in_design(history, 10 * history.d, self.initial):
             return design_by_guess(history, sobol_proposal(history, rng))
+        history = with_memory_limit(history)
         if not history.goals.is_plain:
             return self._several(history, rng)
         model = standard_model(self.kernel)
