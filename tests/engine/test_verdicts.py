@@ -63,7 +63,7 @@ def judging_with(path, name, **options):
         contextlib.closing(EventLog(plan, job, Timings(1, False))) as log,
     ):
         judge = Judge(log, lambda *_: pytest.fail("no verdict ends it"))
-        judge.answer = loop.run_until_complete
+        judge.until_done = loop.run_until_complete
         judge.rule = Rule(name, Counted(make(name, options, STEPS)))
         with contextlib.closing(judge):
             yield judge
@@ -83,7 +83,7 @@ def end(judge, dispatched):
 
 
 def report(judge, dispatched, step):
-    return judge.answer(judge.receive(dispatched, [{"step": step, "value": 1.0, "seconds": 1.0}]))
+    return judge.until_done(judge.receive(dispatched, [{"step": step, "value": 1.0, "seconds": 1.0}]))
 
 
 @pytest.mark.parametrize(("name", "options"), [("median", {"grace": 90}), ("asha", {"grace": 80}), ("hyperband", {})])
