@@ -5,7 +5,6 @@ from __future__ import annotations
 import copyreg
 import inspect
 import logging
-import pickle
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -18,7 +17,7 @@ from raybo.common.messages import first_line
 from raybo.job.loading import directories_of, is_loaded_by_path
 from raybo.job.shared_data import Shared
 
-UNSENDABLE = (  # reasons for which neither Python's pickle nor Ray's takes an object
+UNSENDABLE = (  # reasons for which an object cannot be pickled by Ray either
     r"^cannot pickle '([\w.]+\.)?(lock|RLock|generator|coroutine|async_generator|socket|_local|Connection|SSLContext)' "
 )
 
@@ -84,15 +83,8 @@ def culprit(variables: Mapping[str, Any], dump: Callable[[Any], object], reasons
 
 
 def unsendable(variables: Mapping[str, Any]) -> str:
-    """Return the `culprit` by Python's own pickle: what Ray's cannot pickle either is found before Ray is started."""
-    return culprit(variables, lambda value: pickle.Pickler(_Nowhere(), pickle.HIGHEST_PROTOCOL).dump(value), UNSENDABLE)
-
-
-class _Nowhere:
-    """A file of which nothing is kept, as values may be large."""
-
-    def write(self, data: Any) -> int:
-        return len(data)
+    """Return the `culprit` among values of types that nobody can pickle, which is found before Ray is started."""
+    return culprit(variables, lambda value: value.__reduce_ex__(5), UNSENDABLE)
 
 
 def importable(module: Any) -> bool:
