@@ -8,6 +8,7 @@ import faulthandler
 import json
 import os
 import signal
+import sqlite3
 import threading
 import time
 from pathlib import Path
@@ -758,6 +759,26 @@ def test_trial_too_large_for_any_node_is_refused(path, declared, words):
 @pytest.mark.parametrize("num_cpus", [0, 0.5, 2])
 def test_trials_may_need_any_part_of_the_machine(path, num_cpus):
     assert tune(simple(num_cpus=num_cpus), path, trials=3, workers=None).count(State.FINISHED) == 3
+
+
+def test_what_cannot_be_sent_is_named_before_ray_starts(path, monkeypatch):
+    connection, rows = sqlite3.connect(":memory:"), (row for row in "ab")
+    monkeypatch.setattr(driver, "ray_for_study", None)
+
+    @raybo.objective(space=SPACE)
+    def reading(config):
+        return float(len(rows.gi_code.co_name) + connection.total_changes)
+
+    reason = r"^reading: it cannot be sent to the workers: cannot pickle 'sqlite3.Connection' object "
+    with pytest.raises(ObjectiveError, match=rf"{reason}\(the variable 'connection'\); create such objects inside"):
+        raybo.tune(reading, trials=1, storage=path)
+
+    @raybo.objective(space=SPACE)
+    def streaming(config):
+        return float(len(list(rows)))
+
+    with pytest.raises(ObjectiveError, match=r"cannot pickle 'generator' object \(the variable 'rows'\)"):
+        raybo.tune(streaming, trials=1, storage=path.with_name("other.db"))
 
 
 def test_unpicklable_functions_are_refused_by_name(path):
