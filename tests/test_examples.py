@@ -31,6 +31,7 @@ def test_the_example_of_a_public_name_runs(name, tmp_path, monkeypatch, request)
 
 INTEGRATIONS = {
     "keras": ["Report"],
+    "launch": ["launch"],
     "lightgbm": ["Report", "going_on"],
     "lightning": ["Report", "going_on"],
     "optuna": ["RayboSampler"],
@@ -42,7 +43,7 @@ INTEGRATIONS = {
     "xgboost": ["Report", "going_on"],
 }
 
-NEEDED = {"keras": ["torch", "keras"], "ray_tune": ["sklearn"]}  # the others need their namesake
+NEEDED = {"keras": ["torch", "keras"], "launch": [], "ray_tune": ["sklearn"]}  # the others need their namesake
 IMPORT_TORCH = ("keras", "lightning", "skorch", "transformers")  # which takes seconds
 
 

@@ -39,9 +39,10 @@ class Report:
         ObjectiveError: `every` is not a whole number from 1; or, during training, there is no such set or metric.
     Example:
         >>> import lightgbm
+        >>> import numpy as np
         >>> from raybo.integrations.lightgbm import Report, going_on
         >>> settings = {"objective": "binary", "min_data_in_leaf": 1, "verbosity": -1, "num_threads": 1}
-        >>> data = lightgbm.Dataset([[0.0], [1.0], [2.0], [3.0]], label=[0, 0, 1, 1], params=settings)
+        >>> data = lightgbm.Dataset(np.arange(4.0)[:, None], label=[0, 0, 1, 1], params=settings)
         >>> report = Report("train", "binary_logloss", name="loss")
         >>> model = lightgbm.train(
         ...     settings, data, valid_sets=[data], valid_names=["train"], callbacks=[report], **going_on(5)
