@@ -1,4 +1,4 @@
-"""What it costs a trial that it may have several processes: milliseconds more than those of a plain one.
+"""Measure the cost of several processes per trial, in milliseconds more than a plain trial takes.
 
 Studies of trials that do nothing take turns on one Ray, with one worker and the method `random`: plain ones, and ones
 whose number of processes is a function that returns 1; then the same with two processes, which are placed together.

@@ -17,7 +17,7 @@ os.environ.update(
     RAY_worker_cap_enabled="false",  # or a killed study's processors come back only after seconds
 )
 os.environ.pop("RAY_ADDRESS", None)
-# in the background, or under nohup, what the tests start would hear neither Ctrl-C nor that its terminal is closed
+# in the background, or under nohup, processes that the tests start would ignore Ctrl-C and a closed terminal
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
@@ -47,7 +47,7 @@ CPUS = 4  # more than the machine may have: the trials of the tests sleep rather
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
-    """What `-n auto` means: the processors that this process may use, and one more for slow tests, which often wait."""
+    """Return the processes of `-n auto`: one for each processor, and one more for slow tests, which often wait."""
     return min(PROCESSES, len(os.sched_getaffinity(0)) + (config.option.markexpr == "slow"))
 
 

@@ -1,4 +1,4 @@
-"""What a point is worth for what it costs: Lee, Perrone, Archambeau, Seeger (2020), "Cost-aware Bayesian Optimization".
+"""Weigh a point's worth against its cost: Lee, Perrone, Archambeau, Seeger (2020), "Cost-aware Bayesian Optimization".
 
     log EI(x) - alpha log E[cost(x)] + log P(cost(x) <= left)
 

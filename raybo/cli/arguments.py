@@ -48,6 +48,13 @@ FILE = click.argument("file", metavar="FILE[:NAME]", shell_complete=complete_fil
 JOURNAL = click.argument("journal", type=PATH, metavar="FILE.db")
 METHOD_NAMES = click.argument("names", nargs=-1, metavar="[NAME ...]", shell_complete=_methods)
 SCHEDULER_NAMES = click.argument("names", nargs=-1, metavar="[NAME ...]", shell_complete=_schedulers)
+SETTINGS = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Set a keyword parameter of the objective; repeatable.",
+)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead, with the keys listed above.")
 
 
@@ -104,13 +111,7 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
         metavar="KEY=VALUE",
         help="Set a scheduler option; repeatable.",
     ),
-    click.option(
-        "--set",
-        "settings",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="Set a keyword parameter of the objective; repeatable.",
-    ),
+    SETTINGS,
     *RUN,
     click.option(
         "--from",

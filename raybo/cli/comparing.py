@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from raybo.cli.arguments import FILE, JSON, PATH, at_most_one, pairs
+from raybo.cli.arguments import FILE, JSON, PATH, SETTINGS, at_most_one, pairs
 from raybo.cli.console import make_console, say, say_json
 from raybo.common.errors import MethodError
 
@@ -57,13 +57,7 @@ def _output(default: str) -> Callable[[F], F]:
 @click.option("--repeats", default=10, show_default=True, metavar="R", help="Runs per method, paired by seed.")
 @click.option("--trials", default=50, show_default=True, metavar="N", help="Trials per run.")
 @click.option("--seed", default=0, show_default=True, metavar="S", help="Seed of the first run; the others count up.")
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Set a keyword parameter of the objective; repeatable.",
-)
+@SETTINGS
 @click.option("--scheduler", metavar="NAME", help="Scheduler for methods that name none.")
 @click.option("--optimum", type=float, metavar="V", help="The best possible value, if known; adds the regret.")
 @click.option(

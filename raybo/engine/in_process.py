@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
-from raybo.common.errors import SpaceError
 from raybo.engine.interruptions import Guard, OutOfTime
 from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
 from raybo.engine.plan import Plan
@@ -40,10 +39,9 @@ from raybo.record.origin import Origin
 from raybo.record.states import State
 from raybo.schedulers.rule import JOB
 from raybo.searcher import trial_seed
-from raybo.study import warm_start
 from raybo.study.confirmation import still_to_run
 
-SHOW_SECONDS = 0.2  # between two looks of whoever watches
+SHOW_SECONDS = 0.2  # between two updates of the display
 LOOK_SECONDS = 1.0  # between two looks for requests while a trial reports
 STOP_REASON = "stopped by the user"
 
@@ -324,11 +322,7 @@ class InProcess:
                 request.done()
                 self._stop(STOP_REASON)
             elif not stops_only and not self.ending.stopped:
-                try:
-                    asked = warm_start.wanted(self.log.searcher, request.values)
-                except SpaceError as error:
-                    self.log.note(f"an enqueued configuration does not fit: {error}")
-                    asked = None
+                asked = self.log.enqueued(request.values)
                 if asked is not None:
                     with self._guard:
                         added = self.log.add(asked)
@@ -352,7 +346,7 @@ class InProcess:
 
     @contextlib.contextmanager
     def _shown_meanwhile(self) -> Iterator[None]:
-        """Show the status to whoever watches within the block, and at its end."""
+        """Show the status to the watcher within the block, and at its end."""
         if self.watch is None:
             yield
             return

@@ -223,7 +223,7 @@ class RunOptions:
 
     @property
     def wanted_trials(self) -> int | None:
-        """How many trials to run; None for as many as the budget allows."""
+        """The number of trials to run; None for as many as the budget allows."""
         return TRIALS if self.trials is None and self.budget is None else self.trials
 
     @property

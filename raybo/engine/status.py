@@ -80,12 +80,12 @@ class Status:
 
     @property
     def count(self) -> str:
-        """How many trials are done, of how many if that is known."""
+        """The number of trials that are done, and of how many if that is known."""
         return f"{self.ended}" if self.planned is None else f"{self.ended}/{self.planned}"
 
     @property
     def spent(self) -> str:
-        """How much of the budget is used, and what is expected of the rest; empty without a budget."""
+        """The used part of the budget, and what is expected of the rest; empty without a budget."""
         if self.budget is None:
             return ""
         spent, budget = self.budget

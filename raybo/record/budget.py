@@ -25,7 +25,7 @@ WRITTEN = re.compile("".join(rf"(?:([0-9]+(?:\.[0-9]*)?|\.[0-9]+){unit})?" for u
 
 @dataclass(frozen=True)
 class Budget:
-    """What a study may use.
+    """The amount that a study may use.
 
     Attributes:
         amount: seconds or, with a price, money; of cost, in its unit.
@@ -46,7 +46,7 @@ class Budget:
 
     @property
     def per_second(self) -> float:
-        """What a second of one process of a trial uses; of a budget of time or cost, 0."""
+        """The amount that a second of one process of a trial uses; of a budget of time or cost, 0."""
         return 0.0 if self.price is None else self.price / HOUR
 
     @property

@@ -260,7 +260,7 @@ class Asked(TrialEvent):
 
     @property
     def origin(self) -> Origin | None:
-        """Who named what was asked, if not the method."""
+        """The origin of the configuration, if no method proposed it."""
         return origin_of(self.tags)
 
 

@@ -69,11 +69,8 @@ class Limits:
         return 1.0 if self.cost is not None else (self.price or 1.0) / HOUR
 
 
-NO_LIMITS = Limits()
-
-
 class Stopping:
-    """Hears the events of a study, in their order, and says when it has found enough.
+    """Reads the events of a study, in their order, and says when it has found enough.
 
     Args:
         limits: what ends it.

@@ -500,9 +500,8 @@ def test_every_option_reaches_the_engine(run, folder, engine):
     )
     more = "--trial-seconds 9 --retries 1 --set sleep=1 --set offset=a=b --option solver=cg --option points-per-round=5"
     Path("known.json").write_text('[{"x": 0.5, "n": 2}]')
-    more += (
-        " --from other.db --enqueue known.json --fresh-workers --retry-failed --keep-going --same-code --default n=2"
-    )
+    more += " --default n=2"
+    more += " --retry-oom --from other.db --enqueue known.json --fresh-workers --retry-failed --keep-going --same-code"
     more += " --scheduler asha --scheduler-option eta=2 --artifacts kept --keep-checkpoints all"
     more += " --let-finish --cost tokens --prior old.db --prior studies --processes 2"
     more += " --confirm 2x3 --target 0.9 --patience 4 --stop-below-gain 0.01 --stop-when-not-worth 0.5"
@@ -510,7 +509,7 @@ def test_every_option_reaches_the_engine(run, folder, engine):
     assert (code, err) == (0, ""), (out, err)
     assert engine.objective.name == "job"
     assert engine.arguments == {
-        **dict.fromkeys(("fresh_workers", "retry_failed", "keep_going", "same_code"), True),
+        **dict.fromkeys(("fresh_workers", "retry_failed", "retry_oom", "keep_going", "same_code"), True),
         "trials": 7,
         "method": "gp-ucb",
         "seed": 3,
@@ -748,7 +747,7 @@ class Command:
         return self.process.returncode, out, err
 
     def left(self, but=()):
-        """Which of the family live still, but for those that bear these names."""
+        """Return the processes of the family that still live, but for those of these names."""
         running = processes()
         alive = {
             pid for pid, began in self.family if pid in running and running[pid][0] == began and running[pid][2] != "Z"

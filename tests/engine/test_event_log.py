@@ -1,4 +1,4 @@
-"""A running study's event log: nothing is told before it is committed, and nothing that was is told otherwise."""
+"""A running study's event log: nothing is shown before it is committed, and nothing shown is ever taken back."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_failed_background_commit_is_noted_and_raised_later(plan, monkeypatch):
 
 
 class Disk:
-    """What the journal writes to: holds up each transaction until it is let go, and knows what was in each."""
+    """The journal's connection: holds up each transaction until it is let go, and knows what was in each."""
 
     def __init__(self, log, monkeypatch):
         self.transactions, self.free, self._append = [], threading.Semaphore(0), log.journal.append

@@ -246,7 +246,7 @@ def test_the_lucky_and_the_steady_are_told_apart(mode):
     assert np.median(np.abs(np.array(marks.x) - marks.y)) < np.std(marks.x)
 
 
-# ---- what methods tell
+# ---- stories of methods
 
 
 @pytest.mark.parametrize(

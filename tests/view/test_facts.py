@@ -7,6 +7,7 @@ import math
 import os
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -21,7 +22,7 @@ from raybo.study.study import Study, load
 from raybo.view import facts
 from raybo.view.figures import Figures, as_bytes
 from raybo.view.followed import Followed
-from raybo.view.parallel import _colour, plain_lines
+from raybo.view.parallel import _Axis, _colour, plain_lines
 from raybo.view.shelf import Shelf, identifier
 from raybo.view.trial import trial_page
 from tests.reporting.studies import failed_study, run
@@ -358,6 +359,20 @@ def test_colours_of_lines_lie_between_those_of_the_scale():
     assert _colour(1.0) == "rgb(22,54,95)"
     assert _colour(0.6) == "rgb(79,131,185)"
     assert _colour(0.8) == "rgb(50,92,140)"  # halfway between both
+
+
+def test_ticks_lie_between_the_ends_of_their_axis():
+    axis = _Axis(SimpleNamespace(values=[2.0, 4.0], range=(2.0, 6.0), label="x", tickvals=[2, 5], ticktext=["a", "b"]))
+    assert axis.heights.tolist() == [0.0, 0.5]
+    assert axis.ticks == [(0.0, "a"), (0.75, "b")]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(None, None), (True, "True"), (3, 3), (0.5, 0.5), (float("inf"), "inf"), (2**60, str(2**60))]
+)
+def test_cells_of_a_table_are_numbers_or_text(value, shown):
+    made = facts.plain(value)
+    assert (made, type(made)) == (shown, type(shown))
 
 
 def test_no_figure_needs_what_the_policy_forbids():

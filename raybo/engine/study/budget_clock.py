@@ -30,12 +30,12 @@ class BudgetClock:
 
     @property
     def rate(self) -> float:
-        """How much is used in a second at the moment."""
+        """The amount that is used per second at the moment."""
         return 1.0 if self.budget.is_time else self.budget.per_second * self._processes
 
     @property
     def spent(self) -> float:
-        """How much is used by now, in the budget's unit."""
+        """The amount that is used by now, in the budget's unit."""
         return self._used + self.rate * (self._now() - self._counted)
 
     @property

@@ -15,9 +15,9 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
-from raybo.common.errors import JournalError
+from raybo.common.errors import JournalError, SpaceError
 from raybo.engine.plan import Plan
 from raybo.engine.status import SHOWN, Status, config_text
 from raybo.engine.study.budget_clock import BudgetClock
@@ -48,6 +48,7 @@ from raybo.record.states import COUNTED, FAILURES, State
 from raybo.record.stopping import Stopping
 from raybo.record.trial import saved_share
 from raybo.searcher import NO_CONTEXT, Searcher
+from raybo.study import warm_start
 
 E = TypeVar("E", bound=Event)
 
@@ -295,6 +296,18 @@ class EventLog:
     def note(self, text: str) -> None:
         """Tell who watches something that no event holds."""
         self._notes.append((self.newest + 1, text))
+
+    def enqueued(self, row: Any) -> Event | None:
+        """Return the event of asking for an enqueued configuration; None if it is no news, or does not fit: a note.
+
+        Args:
+            row: the configuration, as `Space.pack` makes it.
+        """
+        try:
+            return warm_start.wanted(self.searcher, row)
+        except SpaceError as error:
+            self.note(f"an enqueued configuration does not fit: {error}")
+            return None
 
     def has_asked_enough(self) -> bool:
         """Return True if no further trial is needed, provided that the running ones end with a result or a failure."""

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from typing import cast
 
-from raybo.common.errors import JournalError, SpaceError
+from raybo.common.errors import JournalError
 from raybo.engine.lifecycle import Life, Occurrence, Phase
 from raybo.engine.plan import Plan
 from raybo.engine.study.capacity import Capacity
@@ -21,7 +21,6 @@ from raybo.journal.requests import Request
 from raybo.record.events import Begun, Event
 from raybo.record.origin import Origin
 from raybo.record.states import State
-from raybo.study import warm_start
 from raybo.study.confirmation import still_to_run
 
 
@@ -106,11 +105,7 @@ class NextTrials:
         if self.ending.stopped or request.values is None:
             return False
         async with self._asking:  # no proposal is on its way
-            try:
-                asked = warm_start.wanted(self.log.searcher, request.values)
-            except SpaceError as error:
-                self.log.note(f"an enqueued configuration does not fit: {error}")
-                asked = None
+            asked = self.log.enqueued(request.values)
             if asked is not None:
                 self.proposals.forget()
                 self._first.append(self._add(asked).life.trial)

@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from raybo.common.environment import environment
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.trial.checkpoints import Checkpoints
 from raybo.engine.trial.report_sender import (
@@ -103,7 +104,7 @@ def seated(gathering: Gathering, index: int, info: AttemptInfo, checkpoints: Che
         devices = tuple(context.get_accelerator_ids().get("GPU", ()))
         seat = gathering.arrive(Arrival(context.get_node_id(), address(), port, devices, has_checkpoint))
         if seat is not None:
-            held.enter_context(_environment(_variables(seat)))
+            held.enter_context(environment(_variables(seat)))
             checkpoints.rank = seat.rank
             if not seat.has_checkpoint:
                 checkpoints.forget()
@@ -116,7 +117,7 @@ def seated(gathering: Gathering, index: int, info: AttemptInfo, checkpoints: Che
 @contextlib.contextmanager
 def alone() -> Iterator[None]:
     """Set the environment variables of the only process of a trial, of which others have several, within the block."""
-    with _held_port() as port, _environment(_variables(seats([Arrival("", LOOPBACK, port)])[0])):
+    with _held_port() as port, environment(_variables(seats([Arrival("", LOOPBACK, port)])[0])):
         try:
             yield
         finally:
@@ -137,20 +138,6 @@ def _variables(seat: Seat) -> dict[str, str]:
     if seat.address == LOOPBACK and sys.platform == "linux" and INTERFACE not in os.environ:
         found[INTERFACE] = "lo"
     return found
-
-
-@contextlib.contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 def _leave_process_group() -> None:

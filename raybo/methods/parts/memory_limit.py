@@ -16,7 +16,7 @@ from raybo.record.record_table import RecordTable
 from raybo.record.states import State
 from raybo.record.trial import Record
 
-LIMIT = Constraint("memory limit", is_upper=False, bound=0.0, at_every_step=True)
+LIMIT = Constraint("memory limit", is_upper=False, bound=0.0)
 ENOUGH, TOO_LITTLE = 1.0, -1.0
 
 
@@ -30,14 +30,11 @@ def with_memory_limit(history: History) -> History:
     unknown = np.full(len(history.goals.constraints), np.nan)
 
     def of(record: Record) -> Record:
-        if record.lacked_memory:
-            earlier = record.curves or (record.reports, *((),) * len(unknown))
-            early = np.append(unknown if record.early is None else record.early, TOO_LITTLE)
-            return replace(record, state=State.PRUNED, curves=(*earlier, ((1, TOO_LITTLE),)), early=early)
         if record.curves:
             record = replace(record, curves=(*record.curves, ()))
-        if record.early is not None:
-            record = replace(record, early=np.append(record.early, np.nan))
+        if record.early is not None or record.lacked_memory:
+            early = unknown if record.early is None else record.early
+            record = replace(record, early=np.append(early, TOO_LITTLE if record.lacked_memory else np.nan))
         if record.y is None:
             return record
         Y = np.array([record.y]) if record.Y is None else record.Y

@@ -1,4 +1,4 @@
-"""What trials cost, learnt from those that have ended, and its part in the choice of the next.
+"""Learns what trials cost from those that have ended, for the choice of the next.
 
 In a study with a budget, if the model expects the seconds of the trials so far to differ by more than a factor of
 three, the improvement is weighed against the time that it takes, less and less as the budget is used, and points that
@@ -14,18 +14,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raybo.acquisition import Acquisition
-from raybo.acquisition.cost import PerCost
 from raybo.record.budget import HOUR
 from raybo.record.events import Tags
 from raybo.record.history import History
 from raybo.record.states import State
 from raybo.record.trial import Record
 from raybo.space import Array
-from raybo.surrogate.log_linear import LogLinear
+
+if TYPE_CHECKING:  # models take their time to load, and a study without a budget needs none here
+    from raybo.acquisition import Acquisition
+    from raybo.surrogate.log_linear import LogLinear
 
 DIFFER = 3.0  # factor between the dearest and the cheapest trial, below which all cost the same
 LEAST = 3  # trials that say what they cost
@@ -36,7 +38,7 @@ NEAR = 0.8, 1.25  # a ratio of seconds between these is none worth a word
 
 @dataclass(frozen=True)
 class TrialCosts:
-    """What trials are expected to cost.
+    """The expected costs of trials.
 
     Attributes:
         model: of a whole run's seconds.
@@ -56,6 +58,8 @@ class TrialCosts:
         ]
         if len(known) < LEAST:
             return None
+        from raybo.surrogate.log_linear import LogLinear
+
         X, took = np.array([x for x, _ in known]), np.array([seconds for _, seconds in known])
         pairs = zip(history.cube.levels, history.cube.categorical, strict=True)
         model = LogLinear.of(X, took, [levels if categorical else None for levels, categorical in pairs])
@@ -103,6 +107,8 @@ def per_cost(acquisition: Acquisition, history: History) -> Acquisition:
     costs = costs_that_matter(history)
     if costs is None:
         return acquisition
+    from raybo.acquisition.cost import PerCost
+
     return PerCost(acquisition, costs.model, 1.0 - history.used_share, math.log(max(seconds_left(history), 1e-3)))
 
 
