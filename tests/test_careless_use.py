@@ -553,7 +553,8 @@ def test_what_is_accepted_is_pythons_own():
     limits = Limits(np.float32(0.5), np.int64(3), np.float64(0.1))
     objective = raybo.objective(space=SPACE, num_cpus=np.int64(2), memory=np.float32(5), resources={"disk": np.int8(1)})
     told = objective(lambda config: 0.0)
-    values = [searcher.steps, searcher.history.planned, searcher.trials[0].step, *vars(limits).values()]
+    values = [searcher.steps, searcher.history.planned, searcher.trials[0].step]
+    values += [value for value in vars(limits).values() if value is not None]
     values += [told.num_cpus, told.memory, *told.resources.values()]
     assert [type(value) for value in values] == [int, int, int, float, int, float, int, float, int]
 

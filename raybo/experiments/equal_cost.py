@@ -1,4 +1,4 @@
-"""Runs of a problem at equal cost: each as far as it had come when it had cost what the cheapest of them cost in all."""
+"""Runs of a problem at equal cost: each as far as it had come when it had cost what the cheapest of them cost."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ SECONDS = "seconds"  # of trials, if no number that they return is meant
 
 def at_equal_cost(studies: Mapping[Run, Study], cost: str) -> dict[Run, Study]:
     """Return the runs, each without what happened after it had cost as much as the cheapest run of its problem.
+
+    What an attempt cost is known at its end; the first counts in any case.
 
     Args:
         studies: the runs.
@@ -41,11 +43,11 @@ def _cost(event: Event, name: str) -> float:
 
 
 def _until(study: Study, costs: list[float], shared: float) -> Study:
-    """Return a study as it was before the event by which it cost more than this."""
+    """Return a study as it was before the event by which it cost more than this, with its first trial at least."""
     spent, count = 0.0, 0
     for cost in costs:
-        spent += cost
-        if spent > shared * (1.0 + 1e-9):
+        if spent > 0.0 and spent + cost > shared * (1.0 + 1e-9):
             break
+        spent += cost
         count += 1
     return Study(study.description, study.events[:count], study.path)

@@ -635,7 +635,8 @@ def compared(monkeypatch):
 
 
 def test_every_option_of_compare_reaches_the_comparison(run, folder, compared):
-    options = "--repeats 3 --trials 7 --seed 4 --set sleep=1 --optimum 2.5 --per cost --workers 2 --address auto --output there"
+    options = "--repeats 3 --trials 7 --seed 4 --set sleep=1 --optimum 2.5 --per cost --workers 2"
+    options += " --address auto --output there"
     code, out, err = run("compare", "job.py:job", "--methods", "random,gp-ucb:solver=cg:grid=fixed", *options.split())
     assert (code, err) == (0, "")
     ((experiment, directory, named),) = compared
