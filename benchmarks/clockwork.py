@@ -133,10 +133,12 @@ class _Trials:
         self,
         loop: ClockLoop,
         simulation: Simulation,
+        objective: Objective,
         function: Callable[[dict[str, Any]], float],
         seconds: Callable[[int], float],
     ) -> None:
-        self.loop, self.simulation, self.function, self.seconds = loop, simulation, function, seconds
+        self.loop, self.simulation, self.objective = loop, simulation, objective
+        self.function, self.seconds = function, seconds
         self.runs: list[tuple[float, float]] = []
 
     def submit(self, dispatched: Any, config: dict[str, Any], *_: Any) -> None:
@@ -192,7 +194,7 @@ def simulate(
             is_kept=False,
         )
         there: Any = SimpleNamespace(nodes=lambda: [{"Alive": True}])
-        stand_in = _Trials(loop, simulation, function or (lambda config: float(objective(config))), seconds)
+        stand_in = _Trials(loop, simulation, objective, function or (lambda config: float(objective(config))), seconds)
         with (
             mock.patch.object(engine_loop, "ray", there),
             mock.patch.object(trial_runs, "Launcher", return_value=stand_in),

@@ -50,7 +50,7 @@ class Problem:
 
 
 class Search(Protocol):
-    """Something that asks for configurations and hears how they fare."""
+    """Something that asks for configurations and is given their reports."""
 
     def ask(self) -> tuple[Any, dict[str, Any], int]:
         """A trial to run, its configuration, and how many of its steps are behind it."""
@@ -137,7 +137,7 @@ def run(problem: Problem, search: Search, budget: int, seed: int, workers: int =
 
 
 class RayboSearch:
-    """A `raybo.Searcher`; paused trials go on where they were."""
+    """A `raybo.Searcher`; paused trials continue from their last step."""
 
     def __init__(self, problem: Problem, seed: int, method: str, scheduler: str | None, **options: Any) -> None:
         self.searcher = raybo.Searcher(

@@ -1,4 +1,4 @@
-"""How often the 90 % intervals of a report's Sobol indices hold the true ones.
+"""Count how often the 90 % intervals of a report's Sobol indices hold the true ones.
 
 Ishigami's function, Sobol's g and a linear one have indices in closed form, 24 together. Each is searched by every
 method from several seeds; an index counts as held if it is in its interval, or within half a per cent of it.

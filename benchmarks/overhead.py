@@ -85,7 +85,7 @@ def of_a_trial(reports: int) -> Figures:
 
 
 def of_a_study(reports: int) -> Figures:
-    """What so many reports per second take a study's process: heard, recorded, and committed batch by batch."""
+    """Measure the time that a study's process spends on so many reports per second: received, recorded, committed."""
     ticks = max(1, round(reports / A_SECOND / BATCH_SECONDS))
     batch = round(A_SECOND * BATCH_SECONDS / AT_A_TIME)
     space = raybo.Space({"x": raybo.Float(0, 1)})

@@ -1,4 +1,4 @@
-"""What earlier studies are worth: the same search with and without priors, one task of LCBench left out at a time.
+"""Measure the worth of earlier studies: searches with and without priors, one task of LCBench left out at a time.
 
 Priors are studies of 40 trials:
 

@@ -123,7 +123,7 @@ def told_of(method: str, n: int, d: int) -> raybo.Searcher:
 
 
 def ask_seconds(searcher: raybo.Searcher, asks: int) -> list[float]:
-    """Processor seconds of so many asks, each told in turn."""
+    """Return the processor seconds of so many asks, each told in turn."""
     seconds = []
     for _ in range(asks):
         begun = time.process_time()

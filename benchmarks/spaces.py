@@ -1,4 +1,4 @@
-"""What the library's default as a first guess is worth: searches in `raybo.spaces` with its guesses, and without.
+"""Measure the worth of a library's default as the first guess: searches in `raybo.spaces`, with and without it.
 
 Eight data sets by four models: XGBoost, LightGBM, and scikit-learn's histogram boosting and random forest. A trial
 trains on half of the data, 400 rows at most; its value is the log loss on the other half; it grows 300 trees at most.

@@ -22,7 +22,7 @@ CLAIMED = 100  # finished trials
 
 
 def raybo_seconds(method: str, n: int, d: int, asks: int) -> float:
-    """Median processor seconds of an ask with n finished trials; each is told, so n grows by one at a time."""
+    """Return the median processor seconds of an ask with n finished trials; each is told, so n grows by one."""
     loading = 2  # the first ones fit from nothing and load what is loaded once
     return statistics.median(ask_seconds(told_of(method, n - loading, d), asks + loading)[loading:])
 

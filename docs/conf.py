@@ -27,6 +27,13 @@ myst_fence_as_directive = ["mermaid"]
 suppress_warnings = ["misc.highlighting_failure"]
 
 default_role = "code"  # docstrings have single backquotes around code
+autodoc_mock_imports = [
+    "keras",
+    "lightgbm",
+    "lightning",
+    "skorch",
+    "transformers",
+]  # too large to install for docstrings
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"

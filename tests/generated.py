@@ -1,4 +1,4 @@
-"""What is generated from the registries: `python -m tests.generated` writes it, and a test checks that it is new.
+"""Generates files from the registries: `python -m tests.generated` writes it, and a test checks that it is new.
 
 raybo/methods/keywords.py    all options of all methods, for type checkers
 docs/*.md                    the tables of methods and schedulers, between two comments
@@ -38,7 +38,7 @@ BLOCK = re.compile(r"(<!-- generated: (\S+?)(?: (\S+))? -->\n)(.*?)(<!-- end -->
 
 
 def kinds(hint: typing.Any) -> list[typing.Any]:
-    """What a value may be, in order: literals by themselves, the rest by type, any sequence as `Sequence[...]`."""
+    """Return what a value may be, in order: literals by themselves, others by type, sequences as `Sequence[...]`."""
     origin = typing.get_origin(hint)
     if origin is typing.Literal:
         return list(typing.get_args(hint))
@@ -73,7 +73,7 @@ def keywords() -> str:
 
 
 def first_sentence(of: typing.Any, name: str) -> str:
-    """What it does, as its class begins; in a table."""
+    """Return what it does, as its class begins; for a table."""
     paragraph = " ".join(of.describe(name)[0].partition("\n\n")[0].split())
     return paragraph.removesuffix(".").replace("|", "\\|")
 

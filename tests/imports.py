@@ -1,4 +1,4 @@
-"""Which room of raybo imports which: read from the sources, so that pictures of it can be checked."""
+"""Reads from the sources which room of raybo imports which, so that pictures of it can be checked."""
 
 from __future__ import annotations
 

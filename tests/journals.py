@@ -1,4 +1,4 @@
-"""What a journal holds while another process writes it; nothing, where it is not there yet."""
+"""Reads a journal while another process writes it; empty if it is not there yet."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from raybo.record.states import State
 
 
 def finished(path: str | Path) -> int:
-    """How many trials have finished."""
+    """Return the number of finished trials."""
     return _count(path, State.FINISHED)
 
 
 def pending(path: str | Path) -> int:
-    """How many trials are at work."""
+    """Return the number of running trials."""
     return _count(path, State.PENDING)
 
 

@@ -1,4 +1,4 @@
-"""What tests share because it is slow to start: after a test that failed, the next one, or its rerun, gets another."""
+"""Shared resources that are slow to start: after a test that failed, the next one, or its rerun, gets another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users get wrong is told in one line, wherever it first enters: never a traceback, and nothing is begun."""
+"""Users' mistakes are refused in one line, wherever they first enter: never a traceback, and nothing is begun."""
 
 from __future__ import annotations
 
@@ -108,6 +108,7 @@ def test_names_that_no_file_can_have(name):
         {"detach": "no"},
         {"fresh_workers": "no"},
         {"retry_failed": 1},
+        {"retry_oom": 1},
         {"keep_going": None},
         {"watch": True},
         {"watch": 5},
@@ -383,7 +384,7 @@ CARELESS = [
     *(object(), np.int64(3), np.float32(2), np.timedelta64(3, "s"), np.timedelta64(3, "ns"), Decimal("3"), Fraction(3)),
     *(np.array(3), np.array([1, 2]), np.array(["x", "y"])),
 ]
-OTHER_WORDS = {  # an argument by which it is told
+OTHER_WORDS = {  # the argument that the error names
     **dict.fromkeys(["space", "context", "parameters", "param_space"], "space|parameter|^x: missing"),
     **dict.fromkeys(["known_from", "path", "journal"], "journal|no such file|no results"),
     **dict.fromkeys(["value", "values"], "value|a finite number is needed|a number is needed"),
@@ -452,7 +453,7 @@ def fronts():
 
 
 def complaints(name, use, needed, signature, errors=RayboError):
-    """What is neither accepted nor refused in a line that names the argument."""
+    """Return what is neither accepted nor refused in a line that names the argument."""
     parameters = signature if isinstance(signature, inspect.Signature) else inspect.signature(signature)
     for argument, parameter in parameters.parameters.items():
         for value in CARELESS:
@@ -552,7 +553,8 @@ def test_what_is_accepted_is_pythons_own():
     limits = Limits(np.float32(0.5), np.int64(3), np.float64(0.1))
     objective = raybo.objective(space=SPACE, num_cpus=np.int64(2), memory=np.float32(5), resources={"disk": np.int8(1)})
     told = objective(lambda config: 0.0)
-    values = [searcher.steps, searcher.history.planned, searcher.trials[0].step, *vars(limits).values()]
+    values = [searcher.steps, searcher.history.planned, searcher.trials[0].step]
+    values += [value for value in vars(limits).values() if value is not None]
     values += [told.num_cpus, told.memory, *told.resources.values()]
     assert [type(value) for value in values] == [int, int, int, float, int, float, int, float, int]
 

@@ -101,6 +101,11 @@ def test_tests_of_the_default_follow_from_the_runs():
             file, one, other = "default/noise.csv", "auto-with-noise", "auto"
             seeds = range(10) if name.startswith("development") else range(50, 60)
             problems = f"{OF_TREES}.*" if name.endswith("trees") else f"(?!{OF_TREES}).*"
+        elif name.startswith("far: "):
+            file, one, other = "default/far.csv", "auto-looking-far", "auto"
+            seeds = range(10, 16) if "development" in name else range(60, 68)
+            with_first = f"(first-study|{OF_TREES}.*)"
+            problems = with_first if name.endswith("trees") else f"(?!{with_first}).*"
         elif name == "Optuna's TPE" and len(cells) == 3:
             seeds = range(30, 36)
         elif len(cells) > 3:  # every fourth problem, which SMAC ran on all of
@@ -109,7 +114,7 @@ def test_tests_of_the_default_follow_from_the_runs():
         counts = (by_problem(file, one, other, measure, problems, seeds)[1] for measure in ("final", "mean"))
         assert printed_counts == ", ".join(counts), row
         checked += 1
-    assert checked == 19
+    assert checked == 23
     text = " ".join(" ".join(lines).split())
     found = (
         by_problem("default/validation.csv", "auto", "auto-0.1", m, ".*", range(30, 36))[1] for m in ("mean", "final")

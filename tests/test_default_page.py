@@ -1,6 +1,6 @@
-"""What docs/default.md says of `auto` beside others: every row of its tables is read from the runs that are kept.
+"""Checks docs/default.md, on `auto` beside others: every row of its tables is read from the runs that are kept.
 
-A row that fails here is to be replaced by the one that is told.
+A row that fails here is to be replaced by the one in the message.
 """
 
 from __future__ import annotations
@@ -237,23 +237,32 @@ def workers():
         yield f"| {number} | {less} | {won_and_lost(one, other, names)} |"
 
 
-def noise():
-    """A row per set: `auto` with a model that expects noise less `auto`, on own and on other splits."""
-    runs = found("noise.csv", *range(10), *range(50, 60))
-    one, other = runs["auto-with-noise"], runs["auto"]
+def tried(file, variant, seeds, prefix=""):
+    """A row per set: a change to `auto` less `auto`, on own and on other splits."""
+    runs = found(file, *seeds)
+    one, other = runs[variant], runs["auto"]
     for words, chosen in NOISE.items():
         every = problems(chosen, one, other)
         cells = " | ".join(interval(one, other, measure, every) for measure in ENDS)
-        yield f"| {words} | {len(every)} | {cells} | {won_and_lost(one, other, every)} |"
+        yield f"| {prefix}{words} | {len(every)} | {cells} | {won_and_lost(one, other, every)} |"
     for words, chosen in NOISE.items():
         every = problems(chosen, one, other)
         if chosen.endswith("trees"):
             worth = (f"{mine.of(m, every):.2f}" for mine in (runs["random"], other, one) for m in ELSEWHERE)
-            yield f"| {words} | {' | '.join(worth)} |"
+            yield f"| {prefix}{words} | {' | '.join(worth)} |"
+
+
+def noise():
+    yield from tried("noise.csv", "auto-with-noise", (*range(10), *range(50, 60)))
+
+
+def far():
+    yield from tried("far.csv", "auto-looking-far", (*range(10, 16), *range(60, 68)), "far: ")
 
 
 TABLES = {
     "noise": noise,
+    "far": far,
     "beside 0.1": beside_0_1,
     "history": history,
     "choices": choices,

@@ -30,20 +30,37 @@ def test_the_example_of_a_public_name_runs(name, tmp_path, monkeypatch, request)
 
 
 INTEGRATIONS = {
+    "keras": ["Report"],
+    "launch": ["launch"],
+    "lightgbm": ["Report", "going_on"],
+    "lightning": ["Report", "going_on"],
     "optuna": ["RayboSampler"],
     "ray_tune": ["RayboSearch"],
     "sklearn": ["RayboSearchCV"],
     "sklearn_steps": ["fit_in_steps"],
+    "skorch": ["Report"],
+    "transformers": ["Report", "going_on"],
     "xgboost": ["Report", "going_on"],
 }
 
+NEEDED = {"keras": ["torch", "keras"], "launch": [], "ray_tune": ["sklearn"]}  # the others need their namesake
+IMPORT_TORCH = ("keras", "lightning", "skorch", "transformers")  # which takes seconds
 
+
+@pytest.mark.filterwarnings("ignore")  # of the libraries, as they are imported
 @pytest.mark.parametrize(
-    ("module", "name"), [(module, name) for module in INTEGRATIONS for name in INTEGRATIONS[module]]
+    ("module", "name"),
+    [
+        pytest.param(module, name, marks=pytest.mark.slow if module in IMPORT_TORCH else ())
+        for module in INTEGRATIONS
+        for name in INTEGRATIONS[module]
+    ],
 )
 def test_the_example_of_an_integration_runs(module, name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    pytest.importorskip("xgboost" if module == "xgboost" else "sklearn")
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    for package in NEEDED.get(module, [module.partition("_")[0]]):
+        pytest.importorskip(package, reason=f"{package} is not installed")
     run_example(name, getattr(importlib.import_module(f"raybo.integrations.{module}"), name))
 
 

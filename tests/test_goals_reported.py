@@ -237,7 +237,7 @@ def test_a_violation_before_a_kill_prunes_on_resume(promoted, interrupted, tmp_p
         assert not [one for one in replay_verdicts(went_on) if one.verdict != one.recorded]
     with opened(study, job, tmp_path / "a.db") as log:
         judge = Judge(log, lambda *_: pytest.fail("no process of it runs"))
-        judge.recover()  # again, and nothing is left to be said
+        judge.recover()  # again, and no verdict is missing
         judge.close()
     assert len(raybo.load(tmp_path / "a.db").events) == len(went_on.events)
     _, here = promoting(journal_of(tmp_path / "here.db", study, events))
@@ -397,7 +397,7 @@ NUMBERS = [
 
 @pytest.mark.parametrize("number", NUMBERS, ids=range(len(NUMBERS)))
 def test_reports_and_results_convert_numbers_alike(number):
-    """Of a constraint, of a metric that is judged, and for who asks and tells."""
+    """Of a constraint, of a metric that is judged, and by ask and tell."""
     goals = Goals.of(None, {"flops": "<= 1e30"})
 
     def ended(job, judged=None):
@@ -513,11 +513,11 @@ def test_each_number_of_pruned_trials_is_predicted(told_early):
 
 def test_late_numbers_count_by_their_last_report(told_early):
     late = ended(told_early, [{"accuracy": 0.0, "seconds": 4.5}, {"accuracy": 5.0}], x=0.8)
-    assert predicted(told_early.of_number(1)).records[late].y == -7.0  # by what the others had told at step 1
+    assert predicted(told_early.of_number(1)).records[late].y == -7.0  # by the others' values at step 1
 
 
 def rugged(config, step):
-    """Numbers of which nobody can tell from a neighbour what they are, but from the first step how they end."""
+    """Numbers that no neighbour predicts, but whose first step predicts their end."""
     x, share = config["x"], 1.0 + 0.5 * (1.0 - step / STEPS)
     waves = {"accuracy": np.sin(90.0 * x), "seconds": np.sin(70.0 * x), "megabytes": np.sin(110.0 * x)}
     return {name: float(value * share) for name, value in waves.items()}
@@ -546,7 +546,7 @@ def test_models_include_predictions_of_pruned_trials(tmp_path, declared):
 
 
 def test_auto_models_the_curves_of_every_number(tmp_path):
-    """Few trials finish; what all were at their first step tells of their ends."""
+    """Few trials finish; the first step of all predicts their ends."""
     study = run(steps, tmp_path / "a.db", 16, "sobol", "asha", metrics=METRICS, constraints={"megabytes": "<= 90"})
     history = study.history
     assert study.count(State.FINISHED) < 6

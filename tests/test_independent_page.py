@@ -1,6 +1,6 @@
-"""What docs/independent.md says of raybo beside other tuners: every row of its tables is read from the runs kept.
+"""Checks docs/independent.md, on raybo beside other tuners: every row of its tables is read from the runs kept.
 
-A row that fails here is to be replaced by the one that is told.
+A row that fails here is to be replaced by the one in the message.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def course():
 
 
 def summary():
-    """What stands above the tables."""
+    """Yield the sentences above the tables."""
     scores, runs = found(FOLDER, FILE, *SEEDS), kept()
     sets = {**dict.fromkeys(BBOB), "hpobench": None}
     met = {(chosen, rival): names for chosen in sets for rival in RIVALS if (names := whole(scores, rival, chosen))}

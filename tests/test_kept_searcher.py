@@ -1,4 +1,4 @@
-"""A searcher with a journal: what it says is committed, and a killed loop goes on where it was."""
+"""A searcher with a journal: its answers are committed, and a killed loop continues where it was."""
 
 from __future__ import annotations
 

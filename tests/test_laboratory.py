@@ -73,7 +73,7 @@ def test_bbob_seeds_are_instances_with_optimum_zero(function):
 
 
 def test_scores_are_noise_free(monkeypatch):
-    """The best told is handed over; its true value counts. Failures before the first value count as the worst."""
+    """The best measured is handed over; its true value counts. Failures before the first value count as the worst."""
     told = iter([math.nan, 3.0, 1.0, 2.0, 0.5])
     true = {}
 

@@ -1,4 +1,4 @@
-"""What is handed out: the wheel, the archive of sources, the types, and a core that needs none of the extras."""
+"""The distributed package: the wheel, the archive of sources, the types, and a core that needs none of the extras."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ EXTRAS = {  # what is imported: the extra that brings it; None where the package
     "aiohttp": "view",
     "gymnasium": "control",
     "joblib": "sklearn",
+    "keras": "keras",
+    "lightgbm": "lightgbm",
+    "lightning": "lightning",
     "matplotlib": "plot",
     "mcp": "mcp",
     "mlflow": "mlflow",
@@ -29,7 +32,9 @@ EXTRAS = {  # what is imported: the extra that brings it; None where the package
     "plotly": "plot",
     "pyarrow": "tune",
     "sklearn": "sklearn",
+    "skorch": "skorch",
     "tensorboardX": "tensorboard",
+    "transformers": "transformers",
     "wandb": "wandb",
     "xgboost": "xgboost",
 }
@@ -46,7 +51,7 @@ sys.meta_path.insert(0, Missing())
 
 
 def run(code: str, cwd: Path) -> str:
-    """What a program prints; it must end well."""
+    """Return a program's output; it must end well."""
     ended = subprocess.run([sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
@@ -75,6 +80,9 @@ for module in pkgutil.walk_packages(raybo.__path__, "raybo."):
     told = dict(line.split(" | ", 1) for line in found.splitlines())
     assert set(told) == {
         "raybo.integrations.joblib_tasks",  # the next one's, which is imported first
+        "raybo.integrations.keras",
+        "raybo.integrations.lightgbm",
+        "raybo.integrations.lightning",
         "raybo.integrations.sklearn",
         "raybo.integrations.mcp",
         "raybo.integrations.mlflow",
@@ -84,7 +92,9 @@ for module in pkgutil.walk_packages(raybo.__path__, "raybo."):
         "raybo.integrations.ray_tune",
         "raybo.integrations.sklearn_batches",
         "raybo.integrations.sklearn_steps",
+        "raybo.integrations.skorch",
         "raybo.integrations.tensorboard",
+        "raybo.integrations.transformers",
         "raybo.integrations.wandb",
         "raybo.integrations.xgboost",
         "raybo.view.connections",

@@ -63,7 +63,7 @@ class Block:
 
     @property
     def file(self) -> str | None:
-        """Where the page keeps it, if it is a file of the reader's."""
+        """The file's name on the page, if it is one of the reader's."""
         if named := re.match(r"# ([\w/]+\.py)\n", self.text):
             return named[1]
         objective = re.search(r"@raybo\.objective\(.*?^def (\w+)\(", self.text, re.DOTALL | re.MULTILINE)
@@ -126,7 +126,7 @@ def read_page(path, folder, monkeypatch):
                 (folder / block.file).parent.mkdir(parents=True, exist_ok=True)
                 (folder / block.file).write_text(block.text, encoding="utf-8")
             exec(compile(block.text, block.where, "exec"), namespace)
-            if "raybo" not in block.text:  # the other library's code, which the tables go on with
+            if "raybo" not in block.text:  # the other library's code, which the tables translate
                 theirs = theirs or dict(namespace)
         elif block.language == "sh":
             for words in commands(block):
@@ -430,7 +430,7 @@ def test_the_examples_for_other_packages_pass(tmp_path):
     assert ran.returncode == 0, ran.stdout[-3_000:] + ran.stderr[-1_000:]
 
 
-# ---- what is said of the whole
+# ---- claims about the whole
 
 
 def test_changelog_and_citation_match_the_version():

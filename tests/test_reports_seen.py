@@ -1,4 +1,4 @@
-"""What is seen of studies whose trials report: here, compared, shown, drawn, exported."""
+"""Studies whose trials report: in process, compared, shown, drawn, exported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from raybo.engine.study.verdicts import Judge
 from raybo.experiments import Entry, Experiment, Problem, compare
 from raybo.experiments.here import tune_here
 from raybo.experiments.measures import values
-from raybo.experiments.run import is_complete, steps_spent
+from raybo.experiments.run import steps_spent, trials_wanted
 from raybo.integrations.export import exporter
 from raybo.job.loading import load_objective
 from raybo.journal import Journal
@@ -109,7 +109,7 @@ def test_interrupted_studies_repeat_their_verdicts(job, tmp_path):
 
 
 def without_their_verdicts(study):
-    """For each verdict that did not let a trial go on: its event, and those up to the report that it is about."""
+    """For each verdict that ended or paused a trial: its event, and those up to the report that it is about."""
     for event in study.events:
         if event.kind in (Kind.PRUNED, Kind.PAUSED) and event.data["rule"] == study.description.scheduler:
             yield event, [before for before in study.events if before.number <= event.data["seen"]]
@@ -142,7 +142,7 @@ def test_unjudged_reports_are_judged_on_resume(job, tmp_path, rule):
         assert [again for again in judged if again.verdict != again.recorded] == []
         with contextlib.closing(EventLog(plan_of(study.description, path), job, Timings(1, False))) as log:
             judge = Judge(log, lambda *_: pytest.fail("no process of it runs"))
-            judge.recover()  # again, and nothing is left to be said
+            judge.recover()  # again, and no verdict is missing
             judge.close()
         assert len(raybo.load(path).events) == len(went_on.events)
 
@@ -202,8 +202,8 @@ def test_scheduled_comparisons_share_a_step_budget(job, tmp_path):
     pruning = raybo.load(tmp_path / "out" / "runs" / "job" / "median-0.db")
     assert len(pruning.trials) > 8
     assert 7 * 9 < steps_spent(pruning) <= 8 * 9
-    assert is_complete(pruning, 8)
-    assert not is_complete(pruning, 9)
+    assert trials_wanted(pruning, 8) is None
+    assert trials_wanted(pruning, 9) is not None
     curve = values(pruning)
     assert len(curve) == 8
     assert max(curve) == pruning.best.value

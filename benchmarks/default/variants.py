@@ -29,7 +29,7 @@ class Asked(Protocol):
 
     @property
     def config(self) -> Config:
-        """What to run."""
+        """Return the search to run."""
         ...
 
 

@@ -48,6 +48,13 @@ FILE = click.argument("file", metavar="FILE[:NAME]", shell_complete=complete_fil
 JOURNAL = click.argument("journal", type=PATH, metavar="FILE.db")
 METHOD_NAMES = click.argument("names", nargs=-1, metavar="[NAME ...]", shell_complete=_methods)
 SCHEDULER_NAMES = click.argument("names", nargs=-1, metavar="[NAME ...]", shell_complete=_schedulers)
+SETTINGS = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Set a keyword parameter of the objective; repeatable.",
+)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead, with the keys listed above.")
 
 
@@ -77,7 +84,7 @@ def _run_options() -> Iterator[Callable[[F], F]]:
             yield click.option(name, type=kind, default=field.default, show_default=True, **about)
 
 
-TYPES: Mapping[str, Any] = {"workers": _workers}  # of run options that are read from text otherwise
+TYPES: Mapping[str, Any] = {"workers": _workers, "budget": str}  # of run options that are read from text otherwise
 TRIALS, *RUN = _run_options()
 SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
     TRIALS,
@@ -104,13 +111,7 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
         metavar="KEY=VALUE",
         help="Set a scheduler option; repeatable.",
     ),
-    click.option(
-        "--set",
-        "settings",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="Set a keyword parameter of the objective; repeatable.",
-    ),
+    SETTINGS,
     *RUN,
     click.option(
         "--from",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from raybo.cli.arguments import FILE, JSON, PATH, at_most_one, pairs
+from raybo.cli.arguments import FILE, JSON, PATH, SETTINGS, at_most_one, pairs
 from raybo.cli.console import make_console, say, say_json
 from raybo.common.errors import MethodError
 
@@ -57,15 +57,15 @@ def _output(default: str) -> Callable[[F], F]:
 @click.option("--repeats", default=10, show_default=True, metavar="R", help="Runs per method, paired by seed.")
 @click.option("--trials", default=50, show_default=True, metavar="N", help="Trials per run.")
 @click.option("--seed", default=0, show_default=True, metavar="S", help="Seed of the first run; the others count up.")
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Set a keyword parameter of the objective; repeatable.",
-)
+@SETTINGS
 @click.option("--scheduler", metavar="NAME", help="Scheduler for methods that name none.")
 @click.option("--optimum", type=float, metavar="V", help="The best possible value, if known; adds the regret.")
+@click.option(
+    "--per",
+    metavar="seconds|NAME",
+    help="Compare at equal cost, that of the cheapest run: the seconds of the trials, or a number that they return.  "
+    "[default: at equal trials]",
+)
 @WORKERS
 @ADDRESS
 @HERE
@@ -83,6 +83,7 @@ def compare(
     settings: tuple[str, ...],
     scheduler: str | None,
     optimum: float | None,
+    per: str | None,
     workers: int | None,
     address: str | None,
     here: bool,
@@ -120,13 +121,14 @@ def compare(
     problem = Problem(study_name(file), file, trials, optimum=optimum, settings=pairs(settings, "--set"))
     experiment = Experiment(
         name="compare",
-        title=f"{file}, {trials} trials per run",
+        title=f"{file}, {trials} trials per run" + (f", at equal {per}" if per else ""),
         problems=[problem],
         entries=entries,
         repeats=repeats,
         curve="best_value" if optimum is None else "simple_regret",
         first_seed=seed,
-        command=_command(file, names, trials, settings, scheduler, optimum, seed),
+        command=_command(file, names, trials, settings, scheduler, optimum, per, seed),
+        per=per,
     )
     directory = output or out or Path(f"compare-{problem.name}")
     _compare(experiment, directory, None, workers, address, here, as_json=as_json)
@@ -275,12 +277,14 @@ def _command(
     settings: tuple[str, ...],
     scheduler: str | None,
     optimum: float | None,
+    per: str | None,
     seed: int,
 ) -> str:
     """Return the command as typed, without the repeats and the options that change no result."""
     words = ["raybo", "compare", file, "--methods", methods, "--trials", str(trials)]
     words += [word for setting in settings for word in ("--set", setting)]
-    for option, given in (("--scheduler", scheduler), ("--optimum", optimum), ("--seed", seed or None)):
+    chosen = (("--scheduler", scheduler), ("--optimum", optimum), ("--per", per), ("--seed", seed or None))
+    for option, given in chosen:
         words += [] if given is None else [option, str(given)]
     return shlex.join(words)
 

@@ -74,6 +74,20 @@ def conclude(console: Console, study: Study, path: Path) -> None:
         console.print(f"ended: {study.ended}", style="dim", highlight=False, soft_wrap=True)
     ran = ended - sum(trial.origin in (Origin.ADDED, Origin.CONFIRMED) for trial in study.trials)
     ended -= sum(trial.origin is Origin.CONFIRMED for trial in study.trials)
-    more = f"; --trials {2 * max(1, ran)} would continue it" if ended >= (study.planned or 0) else ""
+    more = f"; {_further(study, ran)} would continue it" if ended >= (study.planned or 0) else ""
     known = f" and {counted(ended - ran, 'known result')}" if ended > ran else ""
     console.print(f"{counted(ran, 'trial')}{known}, kept in {path}{more}", style="dim", highlight=False, soft_wrap=True)
+
+
+def _further(study: Study, ran: int) -> str:
+    """Return an option that continues a study of so many trials."""
+    from raybo.record.budget import duration
+
+    budget = study.history.budget
+    if budget is None:
+        return f"--trials {2 * max(1, ran)}"
+    if budget.cost is not None:
+        return f"--budget {2 * budget.amount:g} --cost {budget.cost}"
+    if budget.price is None:
+        return f"--budget {duration(2 * budget.amount)}"
+    return f"--budget {2 * budget.amount:g} --price {budget.price:g}"

@@ -127,13 +127,17 @@ def a_list(value: Any, name: str, items: str, error: type[Exception] = MethodErr
     raise error(f"{name} must be a list of {items}, got {shown(value)}")
 
 
+def keys_of(value: Any) -> list[Any] | None:
+    """Return the keys of a mapping; None if it is none, or raises when it is read."""
+    try:
+        return list(value) if isinstance(value, Mapping) else None
+    except Exception:  # noqa: BLE001  # whatever a user's object raises
+        return None
+
+
 def by_name(value: Any, name: str, items: str, error: type[Exception] = MethodError) -> Mapping[str, Any]:
     """Return the value if it is a mapping whose keys are names."""
-    try:
-        keys = list(value) if isinstance(value, Mapping) else None
-    except Exception:  # noqa: BLE001  # whatever a user's object raises
-        keys = None
-    if keys is None:
+    if (keys := keys_of(value)) is None:
         raise error(f"{name} must be a dict of {items}, got {shown(value)}")
     for key in keys:
         if not isinstance(key, str) or not key:

@@ -75,12 +75,16 @@ def _place(value: str) -> str:
 def tune_arguments(
     objective: Objective,
     *,
-    trials: int = 50,
+    trials: int | None = None,
     method: methods.AnyMethod | None = None,
     seed: int | None = None,
     storage: Path | str | None = None,
     workers: int | Literal["max"] | None = None,
     address: str | None = None,
+    budget: float | str | None = None,
+    price: float | None = None,
+    cost: str | None = None,
+    let_finish: bool = False,
     max_minutes: float | None = None,
     trial_seconds: float | None = None,
     retries: int = 2,
@@ -95,11 +99,13 @@ def tune_arguments(
     in_process: bool = False,
     fresh_workers: bool = False,
     retry_failed: bool = False,
+    retry_oom: bool = False,
     same_code: bool = False,
     keep_going: bool = False,
     target: float | None = None,
     patience: int | None = None,
     stop_below_gain: float | None = None,
+    stop_when_not_worth: float | None = None,
     confirm: str | tuple[int, int] | None = None,
     scheduler: schedulers.AnyScheduler | None = None,
     scheduler_options: Mapping[str, Any] | None = None,
@@ -116,7 +122,8 @@ def tune_arguments(
 
     Args:
         objective: a function decorated with `@raybo.objective`.
-        trials: how many trials to run in total, counting those already in the journal but not results from elsewhere.
+        trials: how many trials to run in total, counting those already in the journal but not results from elsewhere;
+            None for 50 or, with a budget, for as many as it allows.
         method: a method's name, see `raybo methods`, or your own: the text "package.module:Class", a class derived from
             `raybo.methods.Method`, or one made of it with its options, if its module can be imported; None for the
             journal's, or "auto" for a new study.
@@ -125,7 +132,15 @@ def tune_arguments(
         workers: how many trials run at a time; None for as many as the cluster has room for, "max" for a few more,
             which wait in a queue so that an autoscaling cluster grows to its limit.
         address: "auto" or HOST:PORT of a running cluster.
-        max_minutes: stop the study, and the trials that are running, after this time.
+        budget: the time that the study may take in total, as "90s", "45m", "2h", "1h30m", "1d" or in seconds, from the
+            start of the first command; what earlier commands took counts. Trials that run at its end are stopped, and
+            nothing is learnt of them. With `price`, an amount of money.
+        price: of an hour of one process of a trial, in the currency of `budget`. What a trial costs is then its time
+            times the number of its processes times this.
+        cost: the name of a number that a trial returns as its cost, where its seconds are not it: `{"accuracy": 0.9,
+            "cost": 3.2}`. Proposals weigh it in place of the seconds, and `budget` limits its sum.
+        let_finish: at the end of the budget begin no more trials, and wait for those that run.
+        max_minutes: the older form of a budget of time, in minutes; without `trials` there are still at most 50.
         trial_seconds: time limit of one trial; None for the objective's own.
         retries: how often a trial is restarted when its worker or node is lost.
         settings: the objective's keyword parameters.
@@ -149,7 +164,8 @@ def tune_arguments(
         fresh_workers: run every trial in a new process, for jobs that leave something behind in their process (a
             patched module, a limit, memory); it costs a second or two per trial, and whatever a job caches is computed
             again.
-        retry_failed: run failed trials again, under their own numbers.
+        retry_failed: run failed trials again, under their own numbers; not those that ran out of memory.
+        retry_oom: run those again that ran out of memory, likewise.
         same_code: refuse to continue a study if its trials ran under other code: the function, what it uses of its own
             module, modules beside it that these import, and the versions of packages; otherwise a warning says so, and
             `Study.other_code` which trials these are.
@@ -160,6 +176,8 @@ def tune_arguments(
             metrics, without joining the front.
         stop_below_gain: stop once three proposals in a row are expected to improve the best value by less than this, in
             the metric's units.
+        stop_when_not_worth: stop once three proposals in a row are expected to improve the best value by less than this
+            for an hour of a worker or, with `price`, for a unit of money; what they take is learnt from the trials.
         confirm: how many configurations to run again at the end, and how often each, every time with another seed, as
             "5x3" or (5, 3); `Study.confirmed` has their means.
         scheduler: name of the rule that ends trials early, see `raybo schedulers`, or your own, as for a method; None
@@ -220,7 +238,7 @@ def tune_arguments(
         raise RayError("in_process runs each trial as one process, this one; leave it out, or give processes=1")
     if run.trial_seconds is None:
         run = replace(run, trial_seconds=bound.trial_seconds)
-    for name in ("target", "stop_below_gain", "confirm"):
+    for name in ("target", "stop_below_gain", "stop_when_not_worth", "confirm"):
         if getattr(run, name) is not None and bound.goals.k > 1:
             raise MethodError(f"{name} needs a single metric, and there are {bound.goals.k}; leave it out")
     return Arguments(

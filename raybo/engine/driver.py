@@ -25,13 +25,12 @@ from raybo.engine.progress import Watch, watching
 from raybo.engine.ray.connection import here, is_local, ray_for_study, starts_its_own
 from raybo.engine.ray.liveness import RayDied
 from raybo.engine.ray.named_studies import NAMESPACE
-from raybo.engine.ray.pickling import directories_for, pickled
+from raybo.engine.ray.pickling import culprit, directories_for, importable, pickled, unsendable, used_by
 from raybo.engine.ray.resources import workers_available
 from raybo.engine.run_options import RunOptions
 from raybo.engine.temporary_directories import private_directory
 from raybo.engine.trial.task import LARGE_BYTES, stored
 from raybo.job.code import code_of
-from raybo.job.loading import is_loaded_by_path
 from raybo.job.objective import Objective
 from raybo.job.shared_data import Shared, is_data, sending, shared_by, size_of, token_of
 from raybo.journal import Journal
@@ -70,7 +69,7 @@ def tune(given: Arguments) -> Study:
             description=description,
             path=path,
             options=given.run,
-            trials=given.run.trials + warm_start.count_added(events),
+            trials=None if (wanted := given.run.wanted_trials) is None else wanted + warm_start.count_added(events),
             driver=os.getpid(),
             begun=started,
             is_kept=given.storage is not None,
@@ -149,6 +148,8 @@ def _run(objective: Objective, options: RunOptions, planned: partial[Plan], afte
         after: number of the last event that is not to be shown.
     """
     workers, address = options.workers, options.address
+    if why := unsendable({**used_by(objective.function), **objective.settings}):
+        raise _not_sent(objective, why)  # before Ray, whose own pickle knows more, is started
     count = None if workers == "max" else workers
     each = objective.num_cpus * (1 if callable(objective.processes) else objective.processes)
     cpus = None if count is None else max(os.cpu_count() or 1, int(-(-count * each // 1)))
@@ -159,7 +160,7 @@ def _run(objective: Objective, options: RunOptions, planned: partial[Plan], afte
             with ray_for_study(address, cpus, size) as ray:
                 room = workers_available(ray.nodes(), objective)
                 plan = planned(
-                    workers=min(count or room, planned.keywords["trials"]),
+                    workers=min(count or room, planned.keywords["trials"] or sys.maxsize),
                     elastic=count is None and not is_local(ray),
                     grows=workers == "max" and not is_local(ray),
                     takes_all_room=(count or room) >= room and not objective.is_gang,
@@ -244,7 +245,7 @@ def _sent(
         ObjectiveError: something of it cannot be sent.
     """
     module = sys.modules.get(objective.function.__module__)
-    if module is not None and not _importable(module):
+    if module is not None and not importable(module):
         ray.cloudpickle.register_pickle_by_value(module)  # for good: another study may be using it just now
     settings = objective.settings
     given = {k: v if isinstance(v, Shared) else Shared(v) for k, v in settings.items() if is_data(v)}
@@ -255,22 +256,21 @@ def _sent(
             function = pickled(objective.function, given)
         ray.cloudpickle.dumps(sent)
     except Exception as error:  # whatever a user's object raises when it is pickled
-        raise ObjectiveError(
-            f"{objective.name}: it cannot be sent to the workers: {first_line(error)}; "
-            "create such objects inside the function"
-        ) from error
+        why = culprit({**used_by(objective.function), **settings}, ray.cloudpickle.dumps) or first_line(error)
+        raise _not_sent(objective, why) from error
     named = {
         place: token_of(each, data)
         for place, each in shared_by(objective.function).items()
-        if _importable(sys.modules[place[0]])
+        if importable(sys.modules[place[0]])
     }
     return sent, function, data, named
 
 
+def _not_sent(objective: Objective, why: str) -> ObjectiveError:
+    return ObjectiveError(
+        f"{objective.name}: it cannot be sent to the workers: {why}; create such objects inside the function"
+    )
+
+
 def _no_function(config: Mapping[str, Any]) -> None:
     """Stands for the objective's function in the study actor, which never runs it and must not have to import it."""
-
-
-def _importable(module: Any) -> bool:
-    """Return True if a worker can import the module by name, and not only from its file."""
-    return module.__name__ != "__main__" and not is_loaded_by_path(module)

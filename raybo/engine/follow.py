@@ -276,7 +276,7 @@ def _wait(
 
 
 class _Show:
-    """Passes the status to whoever watches, and each note once; notices whether the study answers or writes."""
+    """Passes the status to the watcher, and each note once; notices if the study neither answers nor writes."""
 
     def __init__(self, ray: Any, path: Path, watch: Callable[[Status], object] | None, after: int) -> None:
         self.ray, self.path, self.watch, self.after, self.lines_seen = ray, path, watch, after, 0

@@ -10,6 +10,7 @@ progress is shown by a third: a lock guards what they share.
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections import deque
@@ -18,7 +19,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
-from raybo.common.errors import SpaceError
 from raybo.engine.interruptions import Guard, OutOfTime
 from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
 from raybo.engine.plan import Plan
@@ -34,15 +34,14 @@ from raybo.job.current_trial import CurrentTrial, running
 from raybo.job.objective import Objective
 from raybo.job.shared_data import Shared
 from raybo.journal import requests
-from raybo.record.events import KINDS, LOST, Asked, Begun, ContextObserved, EventData
+from raybo.record.events import KINDS, LOST, MEMORY, Asked, Begun, ContextObserved, EventData
 from raybo.record.origin import Origin
 from raybo.record.states import State
 from raybo.schedulers.rule import JOB
 from raybo.searcher import trial_seed
-from raybo.study import warm_start
 from raybo.study.confirmation import still_to_run
 
-SHOW_SECONDS = 0.2  # between two looks of whoever watches
+SHOW_SECONDS = 0.2  # between two updates of the display
 LOOK_SECONDS = 1.0  # between two looks for requests while a trial reports
 STOP_REASON = "stopped by the user"
 
@@ -120,8 +119,7 @@ class InProcess:
             if self._apply(lost, Occurrence.WORKER_LOST, reason).submit:
                 self._interrupted.append(trial.number)
         self.log.commit()
-        if self.plan.options.retry_failed:
-            self._retried.extend(number for number, event in self.log.failures.items() if event <= self.plan.known)
+        self._retried.extend(self.log.wanted_again())
 
     def _next(self) -> Life | None:
         """Return the next trial to run, committed; None if the study has ended."""
@@ -134,8 +132,7 @@ class InProcess:
                 return life
         searcher = self.log.searcher
         if not (self.ending.enough or self.log.has_asked_enough()):
-            with_gain = self.plan.options.stop_below_gain is not None
-            return self._asked(searcher.propose(searcher.history, with_gain=with_gain))  # which Ctrl-C may cut short
+            return self._asked(self.log.propose(searcher.history))  # which Ctrl-C may cut short
         if self._to_confirm is None and self.plan.options.confirm is not None:
             self._to_confirm = deque(still_to_run(self.plan.options.confirm, searcher.trials, searcher.history))
         if not self._to_confirm:
@@ -264,6 +261,8 @@ class InProcess:
         """Perform what follows an occurrence by the table of a trial's life."""
         trial.life, following = trial.life.after(occurrence, retries=self.plan.options.retries)
         life = trial.life
+        if self.log.clock is not None:
+            self.log.clock.set_processes(int(life.phase is Phase.RUNNING))
         if following.record is None:
             return following
         data = {**data, "attempt": life.attempt}
@@ -272,6 +271,8 @@ class InProcess:
             self.log.losses[life.trial] = life.losses
         if life.phase is Phase.LOST:
             data["kind"] = LOST
+        elif occurrence is Occurrence.OUT_OF_MEMORY and following.free:
+            data["kind"] = MEMORY
         self.log.add(KINDS[following.record].of(life.trial, data))
         if reason := self.ending.hopeless(1):
             self._stop(reason)
@@ -294,16 +295,22 @@ class InProcess:
             self.log.commit()
 
     def _check_time(self) -> None:
-        """Stop the study if its time is over."""
-        if (minutes := self.plan.options.max_minutes) is not None and self._seconds_left(None) == 0.0:
-            self._stop(f"time limit of {minutes:g} minutes")
+        """End the study if its budget is used."""
+        clock = self.log.clock
+        if clock is None or not clock.is_over:
+            return
+        if self.plan.options.let_finish:
+            self.ending.finish(clock.reason)
+        else:
+            self._stop(clock.reason)
 
     def _seconds_left(self, ends: float | None) -> float | None:
         """Return for how many seconds a trial may run that has to end at this time; None for as long as it likes."""
-        minutes = self.plan.options.max_minutes
-        limits = [] if ends is None else [ends]
-        limits += [] if minutes is None else [self.plan.begun + 60 * minutes]
-        return max(0.0, min(limits) - time.monotonic()) if limits else None
+        clock = self.log.clock
+        limits = [] if ends is None else [max(0.0, ends - time.monotonic())]
+        if clock is not None and not self.plan.options.let_finish and clock.seconds_left < math.inf:
+            limits.append(clock.seconds_left)
+        return min(limits, default=None)
 
     def _perform_requests(self, *, stops_only: bool = False) -> None:
         """Do what the user has asked of this study from another process."""
@@ -315,11 +322,7 @@ class InProcess:
                 request.done()
                 self._stop(STOP_REASON)
             elif not stops_only and not self.ending.stopped:
-                try:
-                    asked = warm_start.wanted(self.log.searcher, request.values)
-                except SpaceError as error:
-                    self.log.note(f"an enqueued configuration does not fit: {error}")
-                    asked = None
+                asked = self.log.enqueued(request.values)
                 if asked is not None:
                     with self._guard:
                         added = self.log.add(asked)
@@ -343,7 +346,7 @@ class InProcess:
 
     @contextlib.contextmanager
     def _shown_meanwhile(self) -> Iterator[None]:
-        """Show the status to whoever watches within the block, and at its end."""
+        """Show the status to the watcher within the block, and at its end."""
         if self.watch is None:
             yield
             return

@@ -6,6 +6,7 @@
     running   bad result      failed             record failed, free the worker
     running   raised          failed             record failed, free the worker
     running   over limit      failed             record failed, free the worker
+    running   out of memory   failed             record failed, free the worker
     running   worker lost     waiting            record retried, submit again     while attempts are left
     running   worker lost     lost               record failed, free the worker   after the last attempt
     running   never began     waiting            record retried, submit again     a node was lost on its way there
@@ -52,6 +53,7 @@ class Occurrence(str, Enum):
     BAD_RESULT = "bad result"
     RAISED = "raised"
     OVER_LIMIT = "over limit"
+    OUT_OF_MEMORY = "out of memory"
     WORKER_LOST = "worker lost"
     NEVER_BEGAN = "never began"
     STUDY_LOST = "study lost"
@@ -78,6 +80,7 @@ ENDS_OF_A_PROCESS = (
     Occurrence.BAD_RESULT,
     Occurrence.RAISED,
     Occurrence.OVER_LIMIT,
+    Occurrence.OUT_OF_MEMORY,
     Occurrence.WORKER_LOST,
     Occurrence.NEVER_BEGAN,
     Occurrence.LEFT,
@@ -90,6 +93,7 @@ _STEPS: dict[tuple[Phase, Occurrence], Step] = {
     (Phase.RUNNING, Occurrence.BAD_RESULT): Step(Phase.FAILED, Kind.FAILED, free=True),
     (Phase.RUNNING, Occurrence.RAISED): Step(Phase.FAILED, Kind.FAILED, free=True),
     (Phase.RUNNING, Occurrence.OVER_LIMIT): Step(Phase.FAILED, Kind.FAILED, free=True),
+    (Phase.RUNNING, Occurrence.OUT_OF_MEMORY): Step(Phase.FAILED, Kind.FAILED, free=True),
     (Phase.RUNNING, Occurrence.WORKER_LOST): _AGAIN,
     (Phase.RUNNING, Occurrence.NEVER_BEGAN): _AGAIN,
     (Phase.WAITING, Occurrence.STUDY_LOST): _AGAIN,

@@ -20,6 +20,7 @@ class Plan:
         path: the journal.
         options: how to run it, as the user said.
         trials: how many trials are to end with a result or a failure, in all; those added from elsewhere count too.
+            None for as many as the budget allows.
         workers: how many run at a time.
         elastic: True if as many run as the cluster has room for at the time, as nodes come and go.
         grows: True if some more trials wait in Ray's queue, so that an autoscaling cluster grows.
@@ -37,7 +38,7 @@ class Plan:
     description: Description
     path: Path
     options: RunOptions
-    trials: int
+    trials: int | None
     workers: int
     elastic: bool = False
     grows: bool = False

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from raybo.common.terminal import without_colours
 from raybo.engine.ray.signals import deaf_threads
+from raybo.engine.status import clock
 
 if TYPE_CHECKING:
     from raybo.engine.status import Status
@@ -66,7 +67,7 @@ class Display:
     def _is_news(self, status: Status) -> bool:
         shown, facts = self._last
         now = status.facts
-        done = status.finished + status.failed >= status.planned
+        done = status.planned is not None and status.finished + status.failed >= status.planned
         improved = not facts or now[0] != facts[0]
         if now == facts or not (improved or done or time.monotonic() - shown > LINE_SECONDS):
             return False
@@ -146,14 +147,15 @@ def _in_notebook() -> bool:
 
 
 def _panel(status: Status) -> Group:
-    done = status.ended
     bar = Table.grid(padding=(0, 1))
-    bar.add_row(
-        ProgressBar(total=status.planned, completed=done, width=30),
-        Text(f"{done}/{status.planned}", style="bold"),
-        Text(_clock(status.elapsed)),
-        Text("" if status.left is None else f"about {_clock(status.left)} left", style="dim"),
-    )
+    left = "" if status.left is None else f"about {clock(status.left)} left"
+    if status.budget is None:
+        done: tuple[float, float] = status.ended, status.planned or 0
+        texts = [Text(status.count, style="bold"), Text(clock(status.elapsed)), Text(left, style="dim")]
+    else:
+        done = status.budget[0], status.budget[1].amount
+        texts = [Text(f"{status.count} trials", style="bold"), Text(status.spent), Text(left, style="dim")]
+    bar.add_row(ProgressBar(total=done[1], completed=done[0], width=30), *texts)
     facts = Table.grid(padding=(0, 2))
     for _ in range(4):
         facts.add_column(no_wrap=True)
@@ -166,9 +168,10 @@ def _panel(status: Status) -> Group:
         Text(f"{status.failed} failed", style="red" if status.failed else "dim"),
         Text(suggestion, style="dim"),
     )
+    outlook = [Text(status.outlook, style="dim")] if status.outlook else []
     why = [Text(f"it ends: {status.reason}", style="dim")] if status.reason else []
     best = [_line(f"  {status.best_config}", "")] if status.best_config else []
-    return Group(bar, facts, *best, *_running(status), *why)
+    return Group(bar, facts, *best, *_running(status), *outlook, *why)
 
 
 def _running(status: Status) -> list[Text]:
@@ -189,9 +192,3 @@ def _running(status: Status) -> list[Text]:
 
 def _line(text: str, style: str) -> Text:
     return Text(text.replace("\n", " "), style, no_wrap=True, overflow="ellipsis")
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -12,12 +12,15 @@ from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from raybo.common.errors import JournalError, RayError
+from raybo.common.errors import JournalError, MethodError, RayError
 from raybo.common.messages import shown
 
 if TYPE_CHECKING:
+    from raybo.record.budget import Budget
     from raybo.record.stopping import Limits
     from raybo.study.confirmation import Confirm
+
+TRIALS = 50  # of a study, unless something else is said
 
 Keep: TypeAlias = Literal["all", "last", "none"]  # which checkpoints of a trial that has ended are kept
 
@@ -40,6 +43,12 @@ def _whole(value: Any, name: str, at_least: int = 1) -> int:
     return whole_number(value, name, at_least)
 
 
+def _budget(value: Any, name: str) -> float:
+    from raybo.record.budget import seconds_of
+
+    return seconds_of(value, name)
+
+
 def _flag(value: Any, name: str) -> bool:
     from raybo.common.arguments import truth
 
@@ -48,6 +57,12 @@ def _flag(value: Any, name: str) -> bool:
 
 def _workers(workers: Any, name: str) -> int | Literal["max"]:
     return "max" if isinstance(workers, str) and workers == "max" else _whole(workers, name)
+
+
+def _name(value: Any, name: str) -> str:
+    from raybo.common.arguments import a_name
+
+    return a_name(value, name)
 
 
 def _place(value: Any, name: str) -> str:
@@ -94,7 +109,31 @@ class RunOptions:
         MethodError, RayError: a value is wrong; names the argument.
     """
 
-    trials: int = argument(50, _whole, "Trials to run in total, including those already in the journal.", "N")
+    trials: int | None = argument(
+        None,
+        _whole,
+        "Trials to run in total, including those already in the journal.  [default: 50, or what a budget allows]",
+        "N",
+    )
+    budget: float | str | None = argument(
+        None,
+        _budget,
+        "Time that the study may take in total, including what the journal's trials took: 90s, 45m, 2h, 1d, or "
+        "seconds. With --price, money.",
+        "TIME|MONEY",
+    )
+    price: float | None = argument(
+        None, _positive, "Price of an hour of one process of a trial, in the currency of --budget.", "PRICE"
+    )
+    cost: str | None = argument(
+        None,
+        _name,
+        "The number that a trial returns as its cost, in place of its seconds; --budget limits its sum.",
+        "NAME",
+    )
+    let_finish: bool = argument(
+        False, _flag, "At the end of the budget wait for the trials that run, and begin no more."
+    )
     workers: int | Literal["max"] | None = argument(
         None,
         _workers,
@@ -102,7 +141,9 @@ class RunOptions:
         "[default: as many as fit]",
         "K|max",
     )
-    max_minutes: float | None = argument(None, _positive, "Stop the study after this long.", "MINUTES")
+    max_minutes: float | None = argument(
+        None, _positive, "The older form of --budget, in minutes: 50 trials still end the study.", "MINUTES"
+    )
     trial_seconds: float | None = argument(
         None, _positive, "Stop any trial that runs longer than this, and count it as failed.", "SECONDS"
     )
@@ -119,6 +160,7 @@ class RunOptions:
         False, _flag, "Run every trial in a new process, for jobs that leave something behind in theirs."
     )
     retry_failed: bool = argument(False, _flag, "Run failed trials again, under their old numbers.")
+    retry_oom: bool = argument(False, _flag, "Run trials again that ran out of memory, under their old numbers.")
     same_code: bool = argument(False, _flag, "Refuse to continue a study if the job's code or packages have changed.")
     keep_going: bool = argument(False, _flag, "Carry on even if the first trials all fail in the same way.")
     target: float | None = argument(None, _number, "Stop once a trial reaches this value.", "V")
@@ -132,6 +174,13 @@ class RunOptions:
         None,
         _positive,
         "Stop once three proposals in a row promise an improvement smaller than this, in the metric's units.",
+        "G",
+    )
+    stop_when_not_worth: float | None = argument(
+        None,
+        _positive,
+        "Stop once three proposals in a row promise less improvement than this for an hour of a worker or, with "
+        "--price, for a unit of money.",
         "G",
     )
     confirm: Confirm | None = argument(
@@ -150,10 +199,36 @@ class RunOptions:
             value = getattr(self, field.name)
             if value is not None or field.default is not None:
                 object.__setattr__(self, field.name, field.metadata["check"](value, field.name))
+        if self.budget is not None and self.max_minutes is not None:
+            raise MethodError("budget and max_minutes say the same; leave out max_minutes")
+        if self.allowance is None and self.let_finish:
+            raise MethodError("let_finish is about a budget; give budget too")
+        if self.allowance is None and self.stop_when_not_worth is None and self.price is not None:
+            raise MethodError("price is about a budget; give budget too")
+        if self.max_minutes is not None and self.price is not None:
+            raise MethodError("max_minutes is a time, and has no price; give budget instead")
+        if self.cost is not None and (wrong := "price" if self.price else "max_minutes" if self.max_minutes else ""):
+            raise MethodError(f"{wrong} is about time, and cost takes its place; leave out one of them")
+        if self.trials is None and self.budget is not None and self.confirm is not None:
+            raise MethodError("confirm begins when all trials have run, which a budget does not wait for; give trials")
+
+    @property
+    def allowance(self) -> Budget | None:
+        """The budget; None for none."""
+        from raybo.record.budget import Budget
+
+        if self.budget is not None:
+            return Budget(float(self.budget), self.price, self.cost)
+        return None if self.max_minutes is None else Budget(60.0 * self.max_minutes)
+
+    @property
+    def wanted_trials(self) -> int | None:
+        """The number of trials to run; None for as many as the budget allows."""
+        return TRIALS if self.trials is None and self.budget is None else self.trials
 
     @property
     def limits(self) -> Limits:
         """The limits that end the study before all its trials have been run."""
         from raybo.record.stopping import Limits
 
-        return Limits(self.target, self.patience, self.stop_below_gain)
+        return Limits(self.target, self.patience, self.stop_below_gain, self.stop_when_not_worth, self.price, self.cost)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from raybo.record.budget import Budget
 from raybo.space import Space
 
 SHOWN = 4  # configurations of running trials
@@ -17,7 +18,8 @@ class Status:
 
     Attributes:
         metric: what the objective's value is called.
-        planned, finished, failed, pruned, paused, running: how many trials (`failed` includes the lost ones).
+        planned, finished, failed, pruned, paused, running: how many trials (`failed` includes the lost ones); none are
+            planned if the budget alone says when the study ends.
         best: number and value of the best finished trial; None while there is none.
         suggest_seconds: median time of a suggestion; None before the first.
         elapsed: seconds since the study was started or continued.
@@ -36,10 +38,14 @@ class Status:
         configs: number and configuration, as text, of the trials that run, the newest first, at most SHOWN of them.
         steps: how many steps a whole run has; None if this is not declared.
         saved: the share of the steps of all finished and pruned trials that pruning has saved; 0 if none was pruned.
+        budget: how much of the budget is used, in its unit, and the budget; None if there is none.
+        worth: by how much the last proposal was expected to improve the best value for what it takes, and for which
+            unit of that; None without `stop_when_not_worth`, and before there is a model.
+        still: how many more trials the rest of the budget is expected to allow; None while nothing can be said.
     """
 
     metric: str
-    planned: int
+    planned: int | None
     finished: int
     failed: int
     running: int
@@ -63,11 +69,33 @@ class Status:
     configs: Sequence[tuple[int, str]] = ()
     steps: int | None = None
     saved: float = 0.0
+    budget: tuple[float, Budget] | None = None
+    still: int | None = None
+    worth: tuple[float, str] | None = None
 
     @property
     def ended(self) -> int:
         """The number of planned trials that are done."""
         return self.finished + self.failed + self.pruned
+
+    @property
+    def count(self) -> str:
+        """The number of trials that are done, and of how many if that is known."""
+        return f"{self.ended}" if self.planned is None else f"{self.ended}/{self.planned}"
+
+    @property
+    def spent(self) -> str:
+        """The used part of the budget, and what is expected of the rest; empty without a budget."""
+        if self.budget is None:
+            return ""
+        spent, budget = self.budget
+        shown = f"{clock(spent)} of {budget}" if budget.is_time else f"{spent:.4g} of {budget}"
+        return shown + (f", about {self.still} more trials" if self.still and self.planned is None else "")
+
+    @property
+    def outlook(self) -> str:
+        """What the search is expected to bring next, in words; empty if nobody asks whether that is worth it."""
+        return "" if self.worth is None else f"the next {self.worth[1]} is expected to bring {self.worth[0]:.2g}"
 
     @property
     def apart(self) -> str:
@@ -102,10 +130,20 @@ class Status:
         name, reached = self.so_far
         suggestion = "" if self.suggest_seconds is None else f", suggestion {1_000 * self.suggest_seconds:.0f} ms"
         left = "" if self.left is None else f", {self.left:.0f} s left"
+        spent = f", {self.spent}" if self.spent else ""
+        outlook = f", {self.outlook}" if self.outlook else ""
+        ends = f"; it ends: {self.reason}" if self.reason else ""
         return (
-            f"{self.ended}/{self.planned} trials, {name} {reached}, {self.running} running, "
-            f"{self.failed} failed{self.apart}{suggestion}{left}{f'; it ends: {self.reason}' if self.reason else ''}"
+            f"{self.count} trials{spent}, {name} {reached}, {self.running} running, "
+            f"{self.failed} failed{self.apart}{suggestion}{left}{outlook}{ends}"
         )
+
+
+def clock(seconds: float) -> str:
+    """Return seconds as a clock shows them, `1:05:09`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def config_text(space: Space, config: dict[str, Any]) -> str:

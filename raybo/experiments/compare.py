@@ -12,6 +12,7 @@ from raybo.common.arguments import whole_number
 from raybo.common.errors import ObjectiveError
 from raybo.engine.ray.connection import ray_for_study
 from raybo.engine.ray.resources import workers_available
+from raybo.experiments.equal_cost import at_equal_cost
 from raybo.experiments.output import matplotlib_figure, write
 from raybo.experiments.plan import Claim, Experiment, Measure
 from raybo.experiments.results import Row, measured
@@ -70,6 +71,8 @@ def compare(
         with ray_for_study(address, workers and max(workers, os.cpu_count() or 1)) as ray:
             room = min(workers_available(ray.nodes(), objective) for objective in objectives)
             studies = run_all(experiment, directory, root, min(room, workers or room), watch, until)
+    if experiment.per is not None:
+        studies = at_equal_cost(studies, experiment.per)
     if studies:
         write(experiment, studies, directory)
     rows = measured(experiment, studies)

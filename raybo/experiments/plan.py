@@ -156,6 +156,8 @@ class Experiment:
         first_seed: see `repeats`.
         hours: about what all its runs take of one processor; the cheapest are reproduced first.
         draws_costs: whether the figure shows what suggestions cost, in place of the curves.
+        per: what the runs of a problem are compared at equal amounts of: "seconds" of their trials, or a number that
+            these return; None for trials.
         command: what makes its page, but for the repeats; `raybo reproduce` and its name unless given.
     """
 
@@ -170,9 +172,12 @@ class Experiment:
     hours: float = 1.0
     draws_costs: bool = False
     command: str = ""
+    per: str | None = None
 
     def __post_init__(self) -> None:
         a_name(self.name, "an experiment's name")
+        if self.per is not None:
+            a_name(self.per, f"{self.name}: per")
         for part, kind in (("problems", Problem), ("entries", Entry), ("claims", Claim)):
             items = a_list(getattr(self, part), f"{self.name}: {part}", kind.__name__)
             if wrong := [item for item in items if not isinstance(item, kind)]:

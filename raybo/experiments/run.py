@@ -230,11 +230,6 @@ def _spends_steps(study: Study) -> bool:
     return study.steps is not None and study.description.scheduler is not None
 
 
-def is_complete(study: Study, trials: int) -> bool:
-    """True if the run has spent its budget, of so many trials."""
-    return trials_wanted(study, trials) is None
-
-
 def steps_spent(study: Study) -> int:
     """The steps that all trials have been run for."""
     return sum(trial.step for trial in study.trials)

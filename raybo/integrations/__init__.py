@@ -15,8 +15,17 @@ scikit-learn
     sklearn_batches scikit-learn's parts of a search, batch by batch
     joblib_tasks    what scikit-learn runs in parallel, as Ray tasks
     sklearn_steps   estimators as jobs that report
-XGBoost
-    xgboost         a callback that reports
+Launchers of several processes
+    launch          a command inside a trial, whose ranks report
+    process_tree    ends all processes that come of a command
+Trainers: callbacks that report
+    xgboost         XGBoost
+    lightgbm        LightGBM
+    lightning       Lightning
+    keras           Keras
+    transformers    the Trainer of Hugging Face
+    skorch          skorch
+    trainer_reports what those that stop when they are asked to share
 Agents
     agents          studies in a folder, asked and told within limits
     mcp             the same by the Model Context Protocol

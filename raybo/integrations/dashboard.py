@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from typing import Any
 
+from raybo.common.environment import environment
 from raybo.common.errors import MissingExtra, RayError, install_command
 from raybo.engine.ray.auth_token import token_header
 from raybo.engine.ray.job_client import quieten_uploads
@@ -30,7 +30,7 @@ def job_client(address: str) -> Any:
 
     headers = token_header(ray)
     _require_same_ray(address, headers)
-    with translated(address), _environment({"RAY_API_SERVER_ADDRESS": address}):
+    with translated(address), environment({"RAY_API_SERVER_ADDRESS": address}):  # it wins over RAY_ADDRESS and its kin
         return make(address, headers=headers)
 
 
@@ -97,18 +97,3 @@ def _reason(error: BaseException) -> str:
     while (inner := error.__cause__ or error.__context__) is not None:
         error = inner
     return str(error) or type(error).__name__
-
-
-@contextlib.contextmanager
-def _environment(settings: dict[str, str]) -> Iterator[None]:
-    """Variables that win over the user's: Ray lets RAY_ADDRESS and its kin win over the address that it is given."""
-    before = {name: os.environ.get(name) for name in settings}
-    os.environ.update(settings)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

@@ -65,7 +65,7 @@ class RayTasks(ParallelBackendBase):  # type: ignore[misc]  # joblib has no type
         return self.effective_n_jobs(n_jobs)
 
     def submit(self, func: Callable[[], Any], callback: Callable[[Any], None] | None = None) -> _Batch:
-        """Run a batch of calls in a task; the callback hears of its end."""
+        """Run a batch of calls in a task; the callback is called at its end."""
         batch = _Batch(func)
         self._start(batch, *self._packed(func), RETRIES)
         if callback is not None:

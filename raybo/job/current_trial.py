@@ -75,6 +75,10 @@ def current_trial() -> CurrentTrial | None:
         >>> job({})
         0
     """
+    if _running is None:
+        from raybo.job.launched import launched_trial
+
+        return launched_trial()
     return _running
 
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from raybo.common.arguments import number_in, whole_number
 from raybo.common.errors import ObjectiveError
 from raybo.common.messages import shown
+from raybo.job.launched import launched_receiver
 
 
 class TrialPruned(BaseException):
@@ -81,7 +82,7 @@ def report(metrics: Mapping[str, Any] | float, step: int | None = None) -> None:
         raybo.common.errors.ObjectiveError: report: ...'half'
     """
     require_own_thread("report")
-    receiver = _receiver
+    receiver = _receiving()
     try:
         if not isinstance(metrics, Mapping) and number_in(metrics) is None:
             raise ObjectiveError(f"report: metrics must be a number or a dict of them, got {shown(metrics)}")
@@ -125,7 +126,8 @@ def checkpoint() -> Path | None:
         >>> raybo.checkpoint() is None
         True
     """
-    return None if _receiver is None else _receiver.checkpoint()
+    receiver = _receiving()
+    return None if receiver is None else receiver.checkpoint()
 
 
 @contextmanager
@@ -141,13 +143,19 @@ def saving() -> Iterator[Path]:
         >>> raybo.report({"loss": 0.5})
     """
     require_own_thread("saving")
-    with _temporary() if _receiver is None else _receiver.saving() as directory:
+    receiver = _receiving()
+    with _temporary() if receiver is None else receiver.saving() as directory:
         here = threading.get_ident()
         _saving.append(here)
         try:
             yield directory
         finally:
             _saving.remove(here)
+
+
+def _receiving() -> ReportReceiver | None:
+    """Return the receiver of the reports of this process, which a launcher of a trial may have started."""
+    return launched_receiver(TrialPruned) if _receiver is None else _receiver
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from raybo.common.errors import MethodError, RayboError, TrialError
 from raybo.common.messages import in_words
 from raybo.methods import History, Proposal
 from raybo.methods.method import EXPECTS, IN_UNITS
+from raybo.methods.parts.trial_costs import cost_in_words
 from raybo.record.events import Tags
 from raybo.record.goals import Goals
 from raybo.record.origin import Origin
@@ -69,9 +70,10 @@ def explain(method: methods.Method, trial: Trial, goals: Goals) -> str:
     if "fallback" in trial.tags:
         return f"a random point, because the model failed: {trial.tags['fallback']}"
     with reading_tags(f"trial {trial.number}: its tags"):
-        return method.explain(
+        why = method.explain(
             {**trial.tags, IN_UNITS: in_units(trial.tags, goals)} if EXPECTS in trial.tags else trial.tags
         )
+        return "; ".join(filter(None, [why, cost_in_words(trial.tags)]))
 
 
 def in_units(tags: Tags, goals: Goals) -> str:

@@ -1,4 +1,4 @@
-"""What a study's trials show: the recommendation, the best, the front, and what a model expects of each.
+"""Finds in a study's trials the recommendation, the best, the front, and what a model expects of each.
 
 `Findings` is the part that `Study` and `Searcher` have in common. With noise the model is that of
 `raybo.surrogate.noisy_trials`, with a context that of `raybo.context`, whatever method ran the study. Both take time:
@@ -32,11 +32,12 @@ Expected: TypeAlias = tuple[float, float]  # mean and standard deviation, in the
 
 EXPECTED = ("expected", "expected_sd")  # names of both, in a trial's details and in exports
 NINETY = 1.645  # standard deviations on either side of the mean of a normal law that hold 90 % of it
+SMALL = 1e-4  # numbers that zeros would hide
 LIKELY = 2_000  # trials of which a model may expect most: those with the best values
 
 
 class Findings:
-    """What is found in the trials of a ledger, which may grow. A model is fitted once, and again after further events.
+    """The findings in a ledger's trials. A model is fitted once, and again after further events.
 
     Attributes:
         ledger: the trials.
@@ -63,7 +64,7 @@ class Findings:
 
     @property
     def recommendation(self) -> str:
-        """Which trial is recommended, and why, in a sentence; TrialError as `best`."""
+        """A sentence that names the recommended trial, and says why; TrialError as `best`."""
         ledger, again = self.ledger, self._confirmed()
         trial, metric = self.recommended, ledger.goals.names[0]
         about = f"trial {trial.number}"
@@ -235,7 +236,7 @@ class Findings:
         return self._once("model", lambda: _fitted(self.ledger.history))
 
     def _once(self, name: str, find: Callable[[], T]) -> T:
-        """What `find` finds, once until there are further events."""
+        """Return the result of `find`, which is called once until there are further events."""
         if self._found[0] != self.ledger.last_event:
             self._found = self.ledger.last_event, {}
         found = self._found[1]
@@ -255,7 +256,10 @@ def interval(mean: float, sd: float) -> str:
     """Return a mean and its 90 % interval in words, with the digits that the standard deviation leaves."""
     places = 0 if not 0.0 < sd < math.inf else 1 - math.floor(math.log10(sd))
     low, high = mean - NINETY * sd, mean + NINETY * sd
-    texts = [f"{x:.{places}f}" if 0 < places <= 9 and abs(x) < 1e6 else f"{x:.6g}" for x in (mean, low, high)]
+    if 0.0 < max(-low, high) < SMALL:
+        texts = [f"{x:.2g}" for x in (mean, low, high)]
+    else:
+        texts = [f"{x:.{places}f}" if 0 < places <= 9 and abs(x) < 1e6 else f"{x:.6g}" for x in (mean, low, high)]
     return f"{texts[0]} (90 % interval {texts[1]} to {texts[2]})"
 
 

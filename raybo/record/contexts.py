@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
+from raybo.common.arguments import keys_of
 from raybo.common.errors import TrialError
 from raybo.common.messages import shown
 from raybo.space import Reading, Row, Space, read_context
@@ -42,11 +43,7 @@ def told_context(declared: Space | None, context: Mapping[str, Any], who: str) -
         raise TrialError(
             f"{who}: a context was given, but none is declared; declare one with context= beside the space"
         )
-    try:
-        names = list(context) if isinstance(context, Mapping) else None
-    except Exception:  # noqa: BLE001  # whatever a user's object raises
-        names = None
-    if names is None:
+    if (names := keys_of(context)) is None:
         raise TrialError(f"{who}: a context is a dict, got {shown(context)}")
     if unknown := [name for name in names if name not in declared.names]:
         raise TrialError(

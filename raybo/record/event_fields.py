@@ -94,6 +94,7 @@ FLAG: Holds = {"check": lambda value: isinstance(value, bool)}
 NUMBER: Holds = {"check": is_finite}
 COUNT: Holds = {"check": is_count}  # from 0
 NUMBERED: Holds = {"check": lambda value: is_count(value) and value > 0}  # from 1
+POSITIVE: Holds = {"check": lambda value: is_finite(value) and value > 0}
 SECONDS: Holds = {"check": _is_number_from_0}
 SECONDS_IF_KNOWN: Holds = {"check": lambda value: value is None or _is_number_from_0(value)}
 TIME: Holds = {"check": is_time}

@@ -1,7 +1,7 @@
 """Events of a study, as its journal holds them: a class for each kind.
 
     kind       class             says                                                   its trial is then
-    planned    Planned           how many trials the study means to run
+    planned    Planned           how many trials the study means to run, and its budget
     asked      Asked             a point was proposed                                   pending
     begun      Begun             a worker has taken an enqueued trial                   pending
     met        ContextObserved   the trial says which context it observed               pending
@@ -44,6 +44,7 @@ from raybo.record.event_fields import (
     PLACE,
     PLACES,
     POINT,
+    POSITIVE,
     ROWS,
     SAVED,
     SECONDS,
@@ -53,6 +54,7 @@ from raybo.record.event_fields import (
     TEXTS,
     TIME,
     Code,
+    is_finite,
 )
 from raybo.record.goals import Goals
 from raybo.record.origin import Origin, origin_of
@@ -86,6 +88,7 @@ class Kind(str, Enum):
 
 
 LOST = "lost"  # the cause of a failure: the worker, at every attempt
+MEMORY = "memory"  # the cause of a failure: there was too little of it
 
 E = TypeVar("E", bound="Event")
 
@@ -153,13 +156,22 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class Planned(Event):
-    """The study plans a number of trials, and names the place of their files and the code that they run."""
+    """The study plans a number of trials or a budget, and names the place of their files and the code that they run."""
 
     kind = Kind.PLANNED
-    needed = ("trials",)
-    trials: int = field(metadata=NUMBERED)  # in all
+    trials: int | None = field(default=None, metadata=NUMBERED)  # in all; None for as many as the budget allows
     artifacts: str | None = field(default=None, metadata=PLACE)  # under which the trials' directories are from now on
     code: Code | None = field(default=None, metadata=CODE)  # which runs from now on; not in 0.1 and 0.2
+    budget: float | None = field(default=None, metadata=POSITIVE)  # seconds or, with a price, money; for all commands
+    price: float | None = field(default=None, metadata=POSITIVE)  # of an hour of one process of a trial
+    cost: str | None = field(default=None, metadata=TEXT)  # the returned number that trials cost, in place of seconds
+
+    @classmethod
+    def require(cls, data: Mapping[str, Any]) -> None:
+        """ValueError if it says neither how many trials nor which budget, or a value is not what its key holds."""
+        super().require(data)
+        if "trials" not in data and "budget" not in data:
+            raise ValueError("it has no trials")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,6 +181,7 @@ class Ended(Event):
     kind = Kind.ENDED
     needed = ("reason",)
     reason: str = field(metadata=TEXT)
+    spent: float | None = field(default=None, metadata=SECONDS)  # of the budget, in its unit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,6 +250,8 @@ class Asked(TrialEvent):
     suggest_seconds: float | None = field(default=None, metadata=SECONDS)  # how long the proposal took
     suggest_processor_seconds: float | None = field(default=None, metadata=SECONDS)  # of a processor; not in 0.1
     gain: float | None = field(default=None, metadata=NUMBER)  # expected, in the metric's units, for stop_below_gain
+    takes: float | None = field(default=None, metadata=POSITIVE)  # expected seconds, for stop_when_not_worth
+    spent: float | None = field(default=None, metadata=SECONDS)  # of the budget, when it was asked for; in its unit
 
     @property
     def point(self) -> Array:  # (d,)
@@ -245,7 +260,7 @@ class Asked(TrialEvent):
 
     @property
     def origin(self) -> Origin | None:
-        """Who named what was asked, if not the method."""
+        """The origin of the configuration, if no method proposed it."""
         return origin_of(self.tags)
 
 
@@ -266,6 +281,11 @@ class AttemptEvent(TrialEvent):
     traceback: str | None = field(default=None, metadata=TEXT)
     losses: int | None = field(default=None, metadata=COUNT)  # attempts so far that ended with the loss of a worker
     attempt: int | None = field(default=None, metadata=NUMBERED)  # which one ended, or begins; from 1
+
+    def cost(self, name: str) -> float | None:
+        """Return the number of this name that came with the end, if it is one above 0; None otherwise."""
+        value: Any = (self.metrics or {}).get(name)
+        return float(value) if is_finite(value) and value > 0 else None
 
     @property
     def details(self) -> dict[str, Any]:
@@ -357,7 +377,7 @@ class Failed(AttemptEvent):
     kind = Kind.FAILED
     after = State.FAILED
     is_end = True
-    cause: str | None = field(default=None, metadata={**TEXT, "key": "kind"})  # `LOST`, or unknown
+    cause: str | None = field(default=None, metadata={**TEXT, "key": "kind"})  # `LOST`, `MEMORY`, or unknown
 
     @property
     def state(self) -> State:

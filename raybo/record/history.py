@@ -17,6 +17,7 @@ from raybo.common.arguments import is_number, whole_number
 from raybo.common.errors import TrialError
 from raybo.common.messages import shown
 from raybo.record.append_only import Grown
+from raybo.record.budget import Budget, budget_of
 from raybo.record.events import (
     Asked,
     AttemptEvent,
@@ -72,6 +73,10 @@ class History:
             maximised, in the journal's order.
         predicted_open: how many trials are open, although a predicted value makes them look finished.
         priors: what earlier studies know, in the order in which they were given.
+        budget: what the study may use; None if nobody said.
+        spent: how much of the budget was used when the last trial was asked for or, while the next one is being
+            proposed, is used now; None without a budget.
+        cost: the returned number that trials cost, in place of seconds; None if it is their seconds.
     """
 
     def __init__(
@@ -94,6 +99,9 @@ class History:
         self.last_event = 0
         self.predicted_open = 0
         self.priors: tuple[EarlierStudy, ...] = ()
+        self.budget: Budget | None = None
+        self.spent: float | None = None
+        self.cost: str | None = None
         self.records: RecordTable[Record] = RecordTable(cube.d)
 
     def copy(self) -> History:
@@ -102,7 +110,7 @@ class History:
         other.planned, other.last_event, other.records = self.planned, self.last_event, self.records.copy()
         other.next_context, other.reports_in_order = self.next_context, self.reports_in_order
         other.generation, other.predicted_open = self.generation, self.predicted_open
-        other.priors = self.priors
+        other.priors, other.budget, other.spent, other.cost = self.priors, self.budget, self.spent, self.cost
         return other
 
     def with_next_context(self, c: Array | None) -> History:
@@ -111,6 +119,19 @@ class History:
         other.next_context = None if c is None else np.asarray(c, dtype=np.float64)
         return other
 
+    def with_spent(self, spent: float | None) -> History:
+        """A copy where so much of the budget is used; itself for None."""
+        if spent is None:
+            return self
+        other = self.copy()
+        other.spent = round(spent, 6)
+        return other
+
+    @property
+    def used_share(self) -> float:
+        """The share of the budget that is used, from 0 to 1; 0 without a budget."""
+        return 0.0 if self.budget is None or self.spent is None else min(1.0, self.spent / self.budget.amount)
+
     def apply(self, event: Event) -> None:
         """Append an event.
 
@@ -118,13 +139,15 @@ class History:
             TrialError: it names a trial that is unknown or has already ended; nothing is changed.
         """
         if isinstance(event, Planned):
-            self.planned = event.trials
+            self.planned, self.budget, self.cost = event.trials, budget_of(event), event.cost
+            self.spent = None if self.budget is None else self.spent
         elif isinstance(event, EarlierStudy):
             self.priors = (*self.priors, event)
         elif isinstance(event, Asked):
             if event.trial != len(self.records):
                 raise TrialError(f"trial {event.trial}: trials are numbered in order, the next one is {len(self)}")
             self.records.append(_asked(event))
+            self.spent = self.spent if event.spent is None else event.spent
         elif isinstance(event, Reported):
             self._report(self.require_pending(event.trial), event)
         elif isinstance(event, AttemptEvent):

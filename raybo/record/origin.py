@@ -1,4 +1,4 @@
-"""Who named a trial's configuration, if no method proposed it."""
+"""The origin of a trial's configuration, if no method proposed it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Origin(str, Enum):
 
 
 def origin_of(tags: Mapping[str, Any]) -> Origin | None:
-    """Who named a trial with these tags, if not the method."""
+    """Return the origin of a trial with these tags; None if the method proposed it."""
     return Origin(tags["origin"]) if "origin" in tags else None
 
 

@@ -2,6 +2,10 @@
 
     target             a trial has finished that is at least as good
     patience           so many trials have finished since the best one; with several metrics, since one joined the front
+    stop_when_not_worth
+                       three proposals in a row, likewise, were expected to gain less than this an hour of a worker or,
+                       with a price, for a unit of money: Xie et al. (2025), "Cost-aware Stopping for Bayesian
+                       Optimization", arXiv:2507.12453, which stops if no point's expected improvement per cost is more
     stop_below_gain    three proposals in a row, after the initial design, were expected to gain less than this over the
                        best value, in the metric's units
 
@@ -18,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.common.arguments import finite_number, whole_number
+from raybo.record.budget import HOUR
 from raybo.record.events import Asked, Event, Reported, Told
 from raybo.record.goals import Goals
 from raybo.record.origin import Origin
@@ -36,6 +41,9 @@ class Limits:
     target: float | None = None
     patience: int | None = None
     stop_below_gain: float | None = None
+    stop_when_not_worth: float | None = None
+    price: float | None = None  # of an hour of a worker, in which it is judged what is worth its cost
+    cost: str | None = None  # name of the returned number that trials cost, in place of their seconds
 
     def __post_init__(self) -> None:
         if self.target is not None:
@@ -44,13 +52,25 @@ class Limits:
             object.__setattr__(self, "patience", whole_number(self.patience, "patience"))
         if self.stop_below_gain is not None:
             object.__setattr__(self, "stop_below_gain", finite_number(self.stop_below_gain, "stop_below_gain", above=0))
+        if self.stop_when_not_worth is not None:
+            least = finite_number(self.stop_when_not_worth, "stop_when_not_worth", above=0)
+            object.__setattr__(self, "stop_when_not_worth", least)
 
+    @property
+    def unit(self) -> str:
+        """What is paid for, in words."""
+        if self.cost is not None:
+            return f"unit of {self.cost}"
+        return "hour of a worker" if self.price is None else "unit of money"
 
-NO_LIMITS = Limits()
+    @property
+    def units(self) -> float:
+        """How many of these a trial costs for each of what its cost is counted in, which may be seconds."""
+        return 1.0 if self.cost is not None else (self.price or 1.0) / HOUR
 
 
 class Stopping:
-    """Hears the events of a study, in their order, and says when it has found enough.
+    """Reads the events of a study, in their order, and says when it has found enough.
 
     Args:
         limits: what ends it.
@@ -68,6 +88,8 @@ class Stopping:
         self._front = np.empty((0, goals.k))  # with one metric the best value
         self._since = 0
         self._small: list[float] = []
+        self._not_worth: list[float] = []
+        self.worth: float | None = None  # what the last proposal was expected to gain per hour, or per unit of money
 
     @property
     def reason(self) -> str:
@@ -82,6 +104,11 @@ class Stopping:
             return (
                 f"the last {IN_A_ROW} proposals were expected to improve {self.metric} by "
                 f"{max(self._small[-IN_A_ROW:]):.2g} at most"
+            )
+        if len(self._not_worth) >= IN_A_ROW:
+            return (
+                f"the next {self.limits.unit} is not worth it: the last {IN_A_ROW} proposals were expected to improve "
+                f"{self.metric} by {max(self._not_worth[-IN_A_ROW:]):.2g} for it at most"
             )
         return ""
 
@@ -115,3 +142,7 @@ class Stopping:
         least, gain = self.limits.stop_below_gain, event.gain
         if least is not None and gain is not None:
             self._small = [*self._small, gain] if gain < least else []
+        least = self.limits.stop_when_not_worth
+        if least is not None and gain is not None and event.takes is not None:
+            self.worth = gain / (event.takes * self.limits.units)
+            self._not_worth = [*self._not_worth, self.worth] if self.worth < least else []

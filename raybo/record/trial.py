@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from raybo.common.messages import shown
-from raybo.record.events import Asked, AttemptEvent, Tags, Told
+from raybo.record.events import MEMORY, Asked, AttemptEvent, Failed, Tags, Told
 from raybo.record.goals import Goals
 from raybo.record.origin import Origin, origin_of
 from raybo.record.states import FAILURES, OPEN, State
@@ -93,6 +93,11 @@ class Record:
         return self.state in FAILURES
 
     @property
+    def lacked_memory(self) -> bool:
+        """True if it failed for lack of memory."""
+        return self.state is State.FAILED and isinstance(self.outcome, Failed) and self.outcome.cause == MEMORY
+
+    @property
     def first_metric(self) -> Sequence[tuple[int, float]]:
         """As `reports`, of the first metric, whichever schedulers look at."""
         return self.curves[0] if self.curves else self.reports
@@ -122,6 +127,7 @@ class Trial:
         tags: what the method noted about the proposal.
         attempt: from 1; grows when it starts again, because its worker was lost or the user asked for it.
         reason: why it failed or was stopped; empty otherwise.
+        out_of_memory: whether it failed for lack of memory.
         seconds: how long it ran, including the time before a scheduler made it wait; None if unknown.
         suggest_seconds: how long the proposal took.
         suggest_processor_seconds: how much processor time the proposal took; None in a journal of 0.1.
@@ -197,6 +203,11 @@ class Trial:
     def reason(self) -> str:
         """The reason of a failure or a stop."""
         return self._record.reason
+
+    @property
+    def out_of_memory(self) -> bool:
+        """True if it failed for lack of memory."""
+        return self._record.lacked_memory
 
     @property
     def seconds(self) -> float | None:

@@ -10,7 +10,7 @@ from raybo.reporting.model_figures import contours, slices
 from raybo.reporting.parameter_figures import importance_bars, parallel
 from raybo.reporting.prior_figures import prior_profiles, prior_weights
 from raybo.reporting.report_figure import ReportFigure
-from raybo.reporting.run_figures import best_so_far, suggestions, timeline
+from raybo.reporting.run_figures import best_by_cost, best_so_far, suggestions, timeline
 from raybo.reporting.story_figures import stories
 from raybo.study.study import Study
 
@@ -25,6 +25,7 @@ def report_figures(study: Study) -> list[ReportFigure]:
         front(study),
         hypervolumes(study),
         best_so_far(study),
+        best_by_cost(study),
         curves(study),
         margins(study),
         prior_profiles(study),

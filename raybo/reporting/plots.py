@@ -51,6 +51,10 @@ class Plots:
         """Every value, the best of them so far, and where trials failed."""
         return _figure(run_figures.best_so_far(self._study), "the study has no trials")
 
+    def best_by_cost(self) -> go.Figure:
+        """The best value over what trials have cost, of a study with a budget, or whose job says what trials cost."""
+        return _figure(run_figures.best_by_cost(self._study), "the study has no budget, and no costs, or no result")
+
     def curves(self) -> go.Figure:
         """Draw the learning curve of each trial; pruned trials are pale."""
         return _figure(curve_figures.curves(self._study), "no trial has reported a step")

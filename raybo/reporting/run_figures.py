@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from raybo.common.arguments import is_number
+from raybo.record.events import Failed, Pruned, Told
 from raybo.record.origin import Origin
 from raybo.record.states import FAILURES, State
 from raybo.record.trial import Trial
@@ -122,6 +124,42 @@ def best_so_far(study: Study) -> ReportFigure | None:
         f"{far}{subsample_note(done)}"
     )
     return ReportFigure("best-so-far", "Best so far", caption, fig)
+
+
+def best_by_cost(study: Study) -> ReportFigure | None:
+    """The best value over what trials have cost; None unless the study has a budget or says what trials cost."""
+    cost, budget = study.history.cost, study.history.budget
+    if (cost is None and budget is None) or study.goals.k > 1:
+        return None
+    ended = [study.trials[event.trial] for event in study.events if isinstance(event, (Told, Failed, Pruned))]
+    spent = np.cumsum([_cost(trial, cost) for trial in ended])
+    done = [i for i, trial in enumerate(ended) if trial.state is State.FINISHED]
+    if not done:
+        return None
+    best = best_line(study, [ended[i] for i in done])
+    fig = figure(height=360)
+    fig.add_trace(
+        plotly().Scatter(
+            x=[*spent[done], spent[-1]],
+            y=[*best, best[-1]],
+            mode="lines",
+            name="best so far",
+            line={"color": ORANGE, "width": 2.5, "shape": "hv"},
+        )
+    )
+    unit = "seconds of trials" if cost is None else cost
+    fig.update_xaxes(title=escaped(unit), rangemode="tozero")
+    fig.update_yaxes(title=escaped(study.description.metric))
+    caption = (
+        f"The best value so far over the {unit if cost is None else f'sum of {cost}'} of the trials that had ended."
+    )
+    return ReportFigure("best-by-cost", "Best so far by cost", caption, fig)
+
+
+def _cost(trial: Trial, name: str | None) -> float:
+    """Return what a trial cost: its seconds, or the number of this name that it returned; 0 if that is not known."""
+    value = trial.seconds if name is None else trial.details.get("metrics", {}).get(name)
+    return float(value) if is_number(value) else 0.0
 
 
 def best_line(study: Study, done: Sequence[Trial]) -> Array:  # (n,)

@@ -39,6 +39,8 @@ def facts(study: Study) -> str:
         ("", f"finished{of_planned(study)}", str(done)),
         ("failed" if failed else "", "failed", str(failed)),
     ]
+    if lacking := sum(trial.out_of_memory for trial in study.trials):
+        facts.append(("failed", "of them out of memory", str(lacking)))
     if study.incumbent is not None and (expected := study.expected(study.recommended)) is not None:
         over = " over contexts" if study.context is not None else ""
         facts.append(("", f"expected of the recommended trial{over}", shown(expected[0])))

@@ -53,12 +53,18 @@ def heading(study: Study) -> Text:
         (description.objective, "bold"),
         f": {goals_in_words(study)}, method {description.method}, "
         f"{f'scheduler {description.scheduler}, ' if description.scheduler else ''}seed {description.seed}; "
-        f"{study.count(State.FINISHED)} finished, {failed} failed, {study.count(State.STOPPED)} stopped, "
+        f"{study.count(State.FINISHED)} finished, {failed} failed{_out_of_memory(study)}, "
+        f"{study.count(State.STOPPED)} stopped, "
         f"{study.count(State.PENDING)} pending"
         + "".join(f", {study.count(state)} {state}" for state in (State.PRUNED, State.PAUSED) if study.count(state))
         + of_planned(study)
         + _without_context(study),
     )
+
+
+def _out_of_memory(study: Study) -> str:
+    count = sum(trial.out_of_memory for trial in study.trials if trial.state is State.FAILED)
+    return f" ({count} out of memory)" if count else ""
 
 
 def of_planned(study: Study) -> str:

@@ -98,6 +98,8 @@ class Trials:
         names = [study.description.metric, *study.goals.needed[1:]]
         columns = [(name, [self._value(trial, name) for trial in trials]) for name in names]
         columns.append(("s", ["" if trial.seconds is None else f"{trial.seconds:.2f}" for trial in trials]))
+        if (cost := study.history.cost) is not None:
+            columns.append((cost, [_cost(trial, cost) for trial in trials]))
         if reports_anything(study):
             columns.append(("steps", [steps_of(study, trial) for trial in trials]))
         return columns
@@ -183,3 +185,9 @@ class Trials:
 
 def _state(trial: Trial) -> str:
     return "infeasible" if trial.violations else str(trial.state)
+
+
+def _cost(trial: Trial, name: str) -> str:
+    """Return what a trial said that it cost, as text; empty if it did not say."""
+    value = trial.details.get("metrics", {}).get(name)
+    return f"{value:.4g}" if isinstance(value, (int, float)) else ""

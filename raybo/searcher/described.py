@@ -1,4 +1,4 @@
-"""What a searcher's arguments describe; what they leave out is as the journal has it, if there is one."""
+"""Makes a description of a searcher's arguments; what they leave out is as the journal has it, if there is one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one earlier study knows of this one, as an event that makes its journal dispensable.
+"""Reads what one earlier study knows of this one, as an event that makes its journal dispensable.
 
 Parameters are matched by their names (dotted if nested) and kinds, numbers or choices; values by what they are, not by
 where they lie in their ranges. What only the earlier study varied is left out, and counts as noise; of what only this
@@ -40,7 +40,7 @@ LEAST_SPREAD = 0.1  # of what a study expects over the cube: below it, that is n
 
 
 class Studied(Protocol):
-    """What a prior is read from: a `Study`."""
+    """The source of a prior: a `Study`."""
 
     @property
     def description(self) -> Description: ...

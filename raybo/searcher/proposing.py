@@ -18,6 +18,7 @@ from raybo.common.messages import first_line, shown
 from raybo.common.threads import limit_threads
 from raybo.methods.explaining import is_proposed, reading_tags
 from raybo.methods.findings import expected_gain
+from raybo.methods.parts.trial_costs import TrialCosts, cost_tags
 from raybo.record.contexts import ContextFields
 from raybo.record.description import Description
 from raybo.record.events import Asked, Tags
@@ -75,9 +76,11 @@ def proposed(
     row = space.rows(x)[0]
     if origin_of(proposal.tags) is Origin.GUESSED:
         row = space.as_guessed(row)
-    asked = _asked(history, x, row, proposal.tags, seconds, context)
+    tags = proposal.tags if history.budget is None else {**proposal.tags, **cost_tags(history, x[0])}
+    asked = _asked(history, x, row, tags, seconds, context)
     if with_gain and not proposal.in_design and asked.origin is None:
-        return replace(asked, gain=expected_gain(history, x[0]))
+        costs = TrialCosts.of(history)
+        return replace(asked, gain=expected_gain(history, x[0]), takes=None if costs is None else costs.at(x[0]))
     return asked
 
 
@@ -111,6 +114,7 @@ def _asked(history: History, x: Array, row: Row, tags: Tags, seconds: Seconds, c
         values=row,
         tags=json.loads(json.dumps(tags)),  # what a journal would give back, from the first moment
         seen=history.last_event,
+        spent=history.spent,
         suggest_seconds=round(seconds[0], 6),
         suggest_processor_seconds=round(seconds[1], 6),
         **context,

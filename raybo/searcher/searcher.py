@@ -412,14 +412,23 @@ class Searcher(Findings):
 
     # ---- what a study engine needs beside ask and tell
 
-    def propose(self, history: History, context: Mapping[str, Any] | None = None, *, with_gain: bool = False) -> Asked:
+    def propose(
+        self,
+        history: History,
+        context: Mapping[str, Any] | None = None,
+        *,
+        with_gain: bool = False,
+        spent: float | None = None,
+    ) -> Asked:
         """The event of asking for the next trial after this history. Changes nothing; may run in another thread.
 
         Args:
             history: what is known.
             context: the context that the trial will have, if it is known in advance.
             with_gain: add how much the proposal is expected to gain, unless it is one of a design or a guess.
+            spent: how much of the study's budget is used, in its unit; None for what the history says.
         """
+        history = history.with_spent(spent)
         known_first = self._read(context, len(history))
         return proposed(history, self.method, self.description, known_first, with_gain=with_gain)
 

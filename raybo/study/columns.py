@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 Expected: TypeAlias = Mapping[int, tuple[float, float]]  # by a trial's number, mean and standard deviation
 
 FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # how formulas begin, or what spreadsheets skip before one
-FACTS = ("number", "state", "value", "seconds", "attempt", "reason")
 NUMBERS = {"number": "int64", "value": "float64", "seconds": "float64", "attempt": "int64"}
 
 

@@ -55,7 +55,7 @@ def replay(study: Study) -> Iterator[Replayed]:
             continue
         while searcher.ledger.last_event < asked.seen:
             searcher.apply(next(ahead))
-        again = searcher.propose(searcher.history, asked.context_in(study.context))
+        again = searcher.propose(searcher.history, asked.context_in(study.context), spent=asked.spent)
         yield _compared(again, asked)
 
 

@@ -84,7 +84,7 @@ class Study(Findings):
 
     @property
     def other_code(self) -> str:
-        """Which trials ran under other code than the study's last run, and what differs, in words; empty if none did.
+        """Says which trials ran under other code than the study's last run, and what differs; empty if none did.
 
         Trials of journals that raybo 0.1 and 0.2 wrote are not known to have, nor are results from elsewhere.
         """

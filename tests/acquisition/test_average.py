@@ -40,7 +40,7 @@ def test_log_average_is_the_mean_improvements_log(samples):
 
 
 def test_log_average_far_below_the_incumbent(samples):
-    """Where every expected improvement underflows: the value lies between the highest member and it minus log k."""
+    """If every expected improvement underflows, the value lies between the highest member and it minus log k."""
     gps, _ = samples
     X = np.random.default_rng(2).random((30, 2))
     members = [LogExpectedImprovement(gp, 500.0) for gp in gps]

@@ -1,4 +1,4 @@
-"""How much a value tells of a gradient: published numbers, brute force, and what theory says of designs."""
+"""Values inform about a gradient as published, as by brute force, and for designs as theory says."""
 
 from __future__ import annotations
 

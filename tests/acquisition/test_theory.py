@@ -1,4 +1,4 @@
-"""What the papers prove, asserted of acquisitions and solvers together."""
+"""Acquisitions and solvers together keep what the papers prove."""
 
 from __future__ import annotations
 

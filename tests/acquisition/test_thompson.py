@@ -47,7 +47,7 @@ def test_a_draw_is_its_seed():
 
 
 def test_known_and_repeated_points():
-    """Where f is known a draw is the mean; with inflation it is independent there, as if of correlation 0."""
+    """A draw is the mean if f is known; with inflation it is independent there, as if of correlation 0."""
     X = np.array([[0.1], [0.5], [0.9]])
     gp = SmallGP(X, np.array([1.0, -1.0, 0.5]), noise_variance=1e-14)
     points = np.vstack([X, X, [[0.3]], [[0.3]]])

@@ -42,7 +42,7 @@ Attack = Callable[[Random, Path], Case]
 
 @dataclass(frozen=True)
 class Said:
-    """What a command said."""
+    """The output of a command."""
 
     code: int
     out: str
@@ -50,7 +50,7 @@ class Said:
 
 
 def run_command(arguments: Sequence[str], directory: Path) -> tuple[Said, list[str]]:
-    """Run `raybo ARGUMENTS` in this process, in that directory; what it said, and what is wrong with that."""
+    """Run `raybo ARGUMENTS` in this process, in that directory; return its output, and what is wrong with it."""
     out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
     before = Path.cwd()
     found: list[str] = []
@@ -104,7 +104,7 @@ def _wrong_with(said: Said) -> Iterator[str]:
 
 @contextlib.contextmanager
 def a_ray(cpus: int) -> Iterator[None]:
-    """What a study with a Ray of its own starts; the one that this process is connected to, where there is one.
+    """The Ray that a study of its own starts; the one that this process is connected to, where there is one.
 
     Ray gives its own start 30 seconds, which are few on a busy machine: it is tried three times.
     """

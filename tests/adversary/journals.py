@@ -185,7 +185,7 @@ def attack_forgery(rng: Random, directory: Path) -> Case:
 
 def _forge(path: Path, rng: Random) -> str:
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        if rng.random() < 0.8:  # without checksums, as in an older journal; else they tell of it before all else
+        if rng.random() < 0.8:  # without checksums, as in an older journal; they would be the first to fail
             connection.execute("UPDATE event SET checksum = NULL")
             connection.execute("UPDATE study SET closed_at = NULL")
         if rng.random() < 0.25:

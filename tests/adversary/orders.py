@@ -23,7 +23,7 @@ DEAR = {"mcmc"}  # a second per proposal
 
 
 def attack(rng: Random, directory: Path) -> Case:
-    """A searcher driven in any order, told anything; then a twin that hears the same events proposes the same."""
+    """Drive a searcher in any order, with any results; a twin that applies the same events proposes the same."""
     name = rng.choice([name for name in methods.METHODS if name not in DEAR or rng.random() < 0.1])
     declared, seed, mode = sound(rng), rng.randrange(2**31), rng.choice(["max", "min"])
     context = CONTEXT if methods.needs_context(name) or rng.random() < 0.2 else None

@@ -25,7 +25,7 @@ SECRET = b"what the victim keeps"
 
 
 def are_possible() -> bool:
-    """Whether a process here may become another user."""
+    """Return True if a process here may become another user."""
     return os.geteuid() == 0
 
 

@@ -495,27 +495,32 @@ FINISHED, FAILED = (Kind.TOLD, {"value": 0.5}), (Kind.FAILED, {"reason": "ValueE
 
 def test_every_option_reaches_the_engine(run, folder, engine):
     engine.answer = study(FINISHED)
-    options = "--trials 7 --method gp-ucb --seed 3 --storage s.db --workers 2 --address auto --max-minutes 1.5 --quiet"
+    options = (
+        "--trials 7 --method gp-ucb --seed 3 --storage s.db --workers 2 --address auto --budget 2h --price 2.5 --quiet"
+    )
     more = "--trial-seconds 9 --retries 1 --set sleep=1 --set offset=a=b --option solver=cg --option points-per-round=5"
     Path("known.json").write_text('[{"x": 0.5, "n": 2}]')
-    more += (
-        " --from other.db --enqueue known.json --fresh-workers --retry-failed --keep-going --same-code --default n=2"
-    )
+    more += " --default n=2"
+    more += " --retry-oom --from other.db --enqueue known.json --fresh-workers --retry-failed --keep-going --same-code"
     more += " --scheduler asha --scheduler-option eta=2 --artifacts kept --keep-checkpoints all"
-    more += " --prior old.db --prior studies --processes 2"
-    more += " --confirm 2x3 --target 0.9 --patience 4 --stop-below-gain 0.01"
+    more += " --let-finish --cost tokens --prior old.db --prior studies --processes 2"
+    more += " --confirm 2x3 --target 0.9 --patience 4 --stop-below-gain 0.01 --stop-when-not-worth 0.5"
     code, out, err = run("tune", "job.py", *options.split(), *more.split())
     assert (code, err) == (0, ""), (out, err)
     assert engine.objective.name == "job"
     assert engine.arguments == {
-        **dict.fromkeys(("fresh_workers", "retry_failed", "keep_going", "same_code"), True),
+        **dict.fromkeys(("fresh_workers", "retry_failed", "retry_oom", "keep_going", "same_code"), True),
         "trials": 7,
         "method": "gp-ucb",
         "seed": 3,
         "storage": Path("s.db"),
         "workers": 2,
         "address": "auto",
-        "max_minutes": 1.5,
+        "budget": "2h",
+        "price": 2.5,
+        "let_finish": True,
+        "cost": "tokens",
+        "max_minutes": None,
         "trial_seconds": 9.0,
         "retries": 1,
         "settings": {"sleep": "1", "offset": "a=b"},
@@ -536,6 +541,7 @@ def test_every_option_reaches_the_engine(run, folder, engine):
         "target": 0.9,
         "patience": 4,
         "stop_below_gain": 0.01,
+        "stop_when_not_worth": 0.5,
         "defaults": {"n": "2"},
         "prior": ("old.db", "studies"),
     }
@@ -545,10 +551,10 @@ def test_what_nobody_says_is_left_to_the_engine(run, folder, engine):
     engine.answer = study(FINISHED)
     assert run("tune", "job.py")[0] == 0
     assert {name: value for name, value in engine.arguments.items() if value is None} == dict.fromkeys(
-        "method seed workers address max_minutes trial_seconds known_from artifacts confirm patience scheduler "
-        "processes stop_below_gain target".split()
+        "trials method seed workers address budget price cost max_minutes trial_seconds known_from artifacts confirm "
+        "patience scheduler processes stop_below_gain stop_when_not_worth target".split()
     )
-    assert (engine.arguments["trials"], engine.arguments["storage"]) == (50, Path("job.db"))
+    assert engine.arguments["storage"] == Path("job.db")
 
 
 def test_the_best_configuration_is_printed_at_the_end(run, folder, engine):
@@ -629,7 +635,8 @@ def compared(monkeypatch):
 
 
 def test_every_option_of_compare_reaches_the_comparison(run, folder, compared):
-    options = "--repeats 3 --trials 7 --seed 4 --set sleep=1 --optimum 2.5 --workers 2 --address auto --output there"
+    options = "--repeats 3 --trials 7 --seed 4 --set sleep=1 --optimum 2.5 --per cost --workers 2"
+    options += " --address auto --output there"
     code, out, err = run("compare", "job.py:job", "--methods", "random,gp-ucb:solver=cg:grid=fixed", *options.split())
     assert (code, err) == (0, "")
     ((experiment, directory, named),) = compared
@@ -641,6 +648,7 @@ def test_every_option_of_compare_reaches_the_comparison(run, folder, compared):
         ("gp-ucb:solver=cg:grid=fixed", "gp-ucb", {"solver": "cg", "grid": "fixed"}),
     ]
     assert (experiment.repeats, experiment.first_seed, experiment.curve) == (3, 4, "simple_regret")
+    assert experiment.per == "cost"
     assert (directory, named) == (
         Path("there"),
         {"root": None, "workers": 2, "address": "auto", "here": False, "until": None},
@@ -740,7 +748,7 @@ class Command:
         return self.process.returncode, out, err
 
     def left(self, but=()):
-        """Which of the family live still, but for those that bear these names."""
+        """Return the processes of the family that still live, but for those of these names."""
         running = processes()
         alive = {
             pid for pid, began in self.family if pid in running and running[pid][0] == began and running[pid][2] != "Z"

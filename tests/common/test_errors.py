@@ -1,4 +1,4 @@
-"""What is told where an optional package is missing works where the reader stands."""
+"""The remedy for a missing optional package works as it is printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user has named is written, and nothing that is there comes to harm."""
+"""Files that a user names are written, and nothing that is there comes to harm."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ OURS = re.compile(r"\x1b\[(\d+(;\d+)*)?m|\x1b\[\?25[lh]|\x1b\[\?1049[lh]|\x1b\[\
 
 
 def commands_in(text):
-    """What is left that would command a terminal, when rich's own is taken away."""
+    """Return the characters that would command a terminal, without rich's own."""
     return re.findall(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", OURS.sub("", text))
 
 

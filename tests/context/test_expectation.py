@@ -58,7 +58,7 @@ def test_values_come_in_their_own_units():
 
 
 def test_for_a_known_context():
-    """Where demand is known, the best stock is the demand."""
+    """The best stock is the demand, if that is known."""
     history = of_newsvendor(60, seed=3)
     for c in (0.1, 0.4):
         number, mean, _ = best_for(history, np.array([c]))

@@ -29,7 +29,7 @@ RAY = (
 
 
 def are_possible() -> bool:
-    """Whether this process may make network namespaces."""
+    """Return True if this process may make network namespaces."""
     if shutil.which("ip") is None or os.geteuid() != 0:
         return False
     name = f"rb{os.getpid()}probe"
@@ -110,7 +110,7 @@ class Hosts:
         return started
 
     def cut(self, index: int) -> None:
-        """Take a host off the network: its packets vanish, its processes go on."""
+        """Take a host off the network: its packets vanish, its processes continue."""
         _ip("link", "set", f"{self.prefix}v{index}", "down")
 
     def mend(self, index: int) -> None:
@@ -218,7 +218,7 @@ class LocalHead:
         try:
             _wait_for_start(self.process, log)
             self.address = ""
-            while not self.address and self.process.poll() is None:  # it is written when the start has been told
+            while not self.address and self.process.poll() is None:  # it is written once the start is acknowledged
                 with contextlib.suppress(FileNotFoundError):
                     self.address = (self.directory / "ray" / "ray_current_cluster").read_text().strip()
         except BaseException:

@@ -1,4 +1,4 @@
-"""What trials print: caught whole, kept beside the journal, told in lines, and lost with no worker."""
+"""Output of trials is captured whole, kept beside the journal, shown in lines, and lost with no worker."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_attempts_append_output_and_late_chunks_are_ignored(study, tmp_path):
     assert kept(tmp_path, 0).decode() == "one\ntwo\nrest\n--- attempt 2\ngrün\n"
     assert study.since(0) == ([(0, "one"), (0, "two"), (0, "rest"), (0, "grün")], 0, 4)
     assert study.since(3) == ([(0, "grün")], 0, 4)
-    assert study.since(99) == study.since(0)  # whoever watched another process that ran the study
+    assert study.since(99) == study.since(0)  # for a watcher of an earlier process of the study
 
 
 def test_received_output_counts_missed_bytes_and_joins_characters(study):

@@ -1,4 +1,4 @@
-"""What a trial forks is a process like any other."""
+"""Processes that a trial forks are processes like any other."""
 
 from __future__ import annotations
 

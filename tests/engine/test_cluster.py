@@ -147,7 +147,7 @@ def test_detached_study_outlives_driver_and_actor(cluster, directory):
     follower = command(cluster, directory, "attach", "far", *on)
     until(lambda: finished(path) >= 6, "results after the study's process was killed")
     held.touch()
-    os.killpg(follower.pid, signal.SIGKILL)  # whoever looks on may go, too
+    os.killpg(follower.pid, signal.SIGKILL)  # a follower may be killed, too
     follower.communicate()
 
     log = directory / "attached"
@@ -163,7 +163,7 @@ def test_detached_study_outlives_driver_and_actor(cluster, directory):
     assert study.count(State.FINISHED) == 25
     assert "the study was interrupted" in {e.data["reason"] for e in study.events if e.kind is Kind.RETRIED}
 
-    # its process answers still, for whoever may have been about to attach; it is in nobody's way
+    # its process still answers, as somebody may be about to attach
     assert "far is running, kept in" in output(command(cluster, directory, *tune, "--trials", 26))
     until(lambda: finished(path) == 26, "one trial more")
 

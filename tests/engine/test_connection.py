@@ -84,7 +84,7 @@ if any(word.endswith(("dashboard/agent.py", "runtime_env/agent/main.py")) for wo
 @pytest.mark.ray
 @pytest.mark.timeout(900)
 def test_local_ray_starts_though_its_agents_are_slow(tmp_path):
-    """A raylet that is not told their ports waits 15 seconds for each, and dies."""
+    """A raylet that does not know their ports waits 15 seconds for each, and dies."""
     Path(tmp_path, "sitecustomize.py").write_text(SLOW_AGENTS)
     Path(tmp_path, "job.py").write_text(IMPORTS_RAY_FIRST.replace("import ray\n", ""))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}

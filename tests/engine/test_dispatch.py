@@ -1,4 +1,4 @@
-"""What becomes of a trial's task, as an occurrence: futures stand for Ray's tasks."""
+"""Outcomes of a trial's task become occurrences; futures stand for Ray's tasks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def tasks(monkeypatch):
 
 
 def outcome(tasks, happens, limit=None, on_cluster=False):
-    """What comes of a flight to which this happens as soon as it is waited for."""
+    """Return the occurrence of a task to which this happens as soon as it is waited for."""
 
     async def run():
         dispatched = DispatchedTrial(Life(0))
@@ -72,7 +72,11 @@ def test_what_the_task_returns_is_what_happened(tasks, on_cluster):
     [
         (ERRORS.WorkerCrashedError(), Occurrence.WORKER_LOST, r"its worker died \(WorkerCrashedError\)"),
         (ERRORS.NodeDiedError("gone"), Occurrence.WORKER_LOST, "its node was lost"),
-        (ERRORS.OutOfMemoryError("too much"), Occurrence.OVER_LIMIT, "killed for lack of memory: .*too much"),
+        (
+            ERRORS.OutOfMemoryError("too much"),
+            Occurrence.OUT_OF_MEMORY,
+            "out of memory: Ray killed its worker: .*too much",
+        ),
         (
             ERRORS.RayTaskError("trial", "Traceback\nImportError: no such module", None),
             Occurrence.RAISED,

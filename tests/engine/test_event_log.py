@@ -1,4 +1,4 @@
-"""A running study's event log: nothing is told before it is committed, and nothing that was is told otherwise."""
+"""A running study's event log: nothing is shown before it is committed, and nothing shown is ever taken back."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -78,6 +79,20 @@ def test_status_shows_committed_events_and_proposals_all(plan):
         assert [event.kind for event in read(plan.path)[1]] == [Kind.PLANNED, Kind.ASKED, Kind.TOLD]
         assert list(log.timings.trials) == [1.0]
         assert len(log.timings.suggestions) == 1
+        assert not status.has_context
+
+
+def test_status_has_the_time_and_says_if_there_is_a_context(plan):
+    @raybo.objective(space=SPACE, metric="loss", mode="min", context={"load": raybo.Float(0, 1)})
+    def observing(config):
+        return config["x"]
+
+    begun = time.monotonic() - 100.0
+    plan = replace(plan, begun=begun, description=replace(plan.description, context=observing.context))
+    with contextlib.closing(EventLog(plan, observing, Timings(plan.workers, plan.takes_all_room))) as log:
+        status = said(log)
+        assert status.has_context
+        assert 100.0 <= status.elapsed <= time.monotonic() - begun
 
 
 def test_an_event_is_folded_once_in_a_process(plan, monkeypatch):
@@ -168,7 +183,7 @@ def test_failed_background_commit_is_noted_and_raised_later(plan, monkeypatch):
 
 
 class Disk:
-    """What the journal writes to: holds up each transaction until it is let go, and knows what was in each."""
+    """The journal's connection: holds up each transaction until it is let go, and knows what was in each."""
 
     def __init__(self, log, monkeypatch):
         self.transactions, self.free, self._append = [], threading.Semaphore(0), log.journal.append

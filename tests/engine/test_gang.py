@@ -32,6 +32,7 @@ class Cluster:
             admission=self.admission,
             submit=lambda group, index: self.done.append(f"submit {group}{index}") or tasks[index],
             answer=lambda step: Answer(),
+            placed=lambda: None,
             begun=self.begun.append,
             note=self.notes.append,
             outcome_of_error=outcome_of_error,

@@ -1,4 +1,4 @@
-"""What a local Ray leaves behind is ended and removed once its command is gone, and nothing else."""
+"""Processes and files of a local Ray are ended and removed once its command is gone, and nothing else."""
 
 from __future__ import annotations
 

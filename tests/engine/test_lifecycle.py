@@ -68,12 +68,12 @@ def test_undefined_pairs_raise_with_the_story(phase, occurrence):
         assert (str(again), again.life, again.occurrence) == (str(told.value), life, occurrence)
         return
     following = step(phase, occurrence)
-    # what has ended meets nothing more, unless it failed and is wanted again
+    # nothing happens to an ended trial, unless it failed and is retried
     assert phase not in ENDS or (phase in FAILED and occurrence is Occurrence.WANTED_AGAIN)
     assert following.free == (following.phase in ENDS)  # a worker is freed at the end, and only there
     assert not (following.free and following.submit)
     if following.phase in ENDS:
-        assert (following.record is None) == (phase is Phase.LEAVING)  # what became of that is recorded already
+        assert (following.record is None) == (phase is Phase.LEAVING)  # its outcome is recorded already
     if following.submit:
         assert following.phase is Phase.WAITING
         assert following.record is (Kind.RESUMED if phase is Phase.PAUSED else Kind.RETRIED)

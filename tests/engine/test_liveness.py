@@ -1,4 +1,4 @@
-"""A Ray that has died is noticed, whoever started it, and a study goes on where it can."""
+"""The death of a Ray is noticed, whoever started it, and a study continues if it can."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranks that wait for each other at common steps, and are told apart if they do not report alike."""
+"""Ranks that wait for each other at common steps, and are distinguished if they do not report alike."""
 
 from __future__ import annotations
 

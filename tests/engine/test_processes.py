@@ -129,6 +129,19 @@ def test_the_number_may_depend_on_the_configuration(ray_session, tmp_path):
 
 
 @pytest.mark.ray
+def test_one_process_of_several_has_their_environment(ray_session, tmp_path):
+    @raybo.objective(space=SPACE, metric="port", processes=lambda config: 1, num_cpus=0.5)
+    def job(config):
+        names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR")
+        assert [os.environ[name] for name in names] == ["0", "0", "1", "1", "127.0.0.1"]
+        return float(os.environ["MASTER_PORT"])
+
+    assert tune(job, tmp_path / "a.db").trials[0].value > 0
+    plain = raybo.objective(space=SPACE, metric="left")(lambda config: float("MASTER_PORT" in os.environ))
+    assert tune(plain, tmp_path / "b.db").trials[0].value == 0
+
+
+@pytest.mark.ray
 def test_what_cannot_be_placed_is_refused(ray_session, tmp_path):
     refusal = r"a trial needs 9 processes of CPU=0.5, and the cluster has room for 8; ask for fewer"
     with pytest.raises(RayError, match=refusal):

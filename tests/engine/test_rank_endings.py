@@ -11,7 +11,7 @@ GOOD, RAISED, LOST, MEMORY, BAD, LEFT = (
     Occurrence.RETURNED,
     Occurrence.RAISED,
     Occurrence.WORKER_LOST,
-    Occurrence.OVER_LIMIT,
+    Occurrence.OUT_OF_MEMORY,
     Occurrence.BAD_RESULT,
     Occurrence.LEFT,
 )
@@ -41,6 +41,7 @@ def test_the_value_is_the_first_ranks():
         ([(0, RAISED, "DistBackendError: NCCL error"), (1, LOST, "died")], LOST, "rank 1 of 3: died"),
         ([(0, RAISED, "EOFError"), (2, RAISED, RESET)], RAISED, "rank 0 of 3: EOFError"),
         ([(1, LOST, "died"), (0, MEMORY, "too little memory")], MEMORY, "rank 0 of 3: too little memory"),
+        ([(1, LOST, "died"), (0, Occurrence.OVER_LIMIT, "too long")], Occurrence.OVER_LIMIT, "rank 0 of 3: too long"),
         ([(2, RAISED, "KeyError: 'b'"), (1, RAISED, "KeyError: 'a'")], RAISED, "rank 2 of 3: KeyError: 'b'"),
         ([(0, GOOD, ""), (1, RAISED, "ValueError: late")], RAISED, "rank 1 of 3: ValueError: late"),
         ([(1, LEFT, "it diverges"), (0, RAISED, RESET)], LEFT, "rank 1 of 3: it diverges"),

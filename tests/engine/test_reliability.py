@@ -131,7 +131,7 @@ def test_study_continues_after_the_clock_is_set_back(ray_session, path):
     study = raybo.tune(job, trials=9, storage=path, workers=1)
     assert study.count(State.FINISHED) == 9
     assert all(0 <= trial.seconds < 60 for trial in study.trials)
-    assert study.events[0].at > study.events[-1].at  # the times tell what the clock said; the numbers tell the order
+    assert study.events[0].at > study.events[-1].at  # times are the clock's; numbers give the order
     assert [event.number for event in study.events] == list(range(1, len(study.events) + 1))
 
 

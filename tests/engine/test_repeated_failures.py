@@ -1,4 +1,4 @@
-"""Whether the first trials of a study all fail for the same reason."""
+"""A study ends if its first trials all fail for the same reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trial reports, in its worker: batches, answers, checkpoints; without Ray."""
+"""Reports of a trial leave its worker in batches, with answers and checkpoints; without Ray."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from raybo.record.goals import Goals
 
 
 class StudySide:
-    """Takes batches; answers as told."""
+    """Takes batches; gives prepared answers."""
 
     def __init__(self, *answers):
         self.batches, self.answers = [], list(answers)
@@ -147,7 +147,7 @@ def test_prune_closes_a_generator_and_raises_elsewhere():
         for step in range(1, 10):
             try:
                 raybo.report(step / 100)
-            except Exception:  # noqa: BLE001  # a job that goes on after errors
+            except Exception:  # noqa: BLE001  # a job that continues after errors
                 closed.append(False)
 
     for job in (generator, callback):
@@ -158,7 +158,7 @@ def test_prune_closes_a_generator_and_raises_elsewhere():
 
 
 def test_late_prune_ends_the_next_step():
-    """Where no verdict was expected: the answer to a batch that nobody waited for."""
+    """If no verdict was expected: the answer to a batch that nobody waited for."""
     study = StudySide(Answer("prune", "too slow"))
     occurrence, data = run(counting(100, 0.01), study)
     assert (occurrence, data["reason"]) == (Occurrence.LEFT, "too slow")
@@ -441,7 +441,7 @@ def test_threads_of_a_run_end_with_it():
 
 
 def saving(steps, first=1, die_at=None, seen=None):
-    """A job that saves at each step, and goes on from what it saved."""
+    """A job that saves at each step, and resumes from its last checkpoint."""
 
     def job(config):
         begin = first
@@ -510,7 +510,7 @@ def test_job_killed_after_its_last_report_finishes(tmp_path):
     assert (occurrence, study.batches) == (Occurrence.RETURNED, [])
     assert "value" not in data
     occurrence, _ = run(lambda config: None, study, tmp_path, AttemptInfo(checkpoint="1-3", step=3), attempt=3)
-    assert occurrence is Occurrence.BAD_RESULT  # it did not ask for its checkpoint: it began anew, and said nothing
+    assert occurrence is Occurrence.BAD_RESULT  # it began anew, without a word, and without its checkpoint
 
 
 def test_so_is_one_with_several_metrics(tmp_path):

@@ -205,7 +205,7 @@ def test_artifacts_are_where_they_are_wanted(tmp_path, log):
     assert len(list(kept.iterdir())) == STEPS
     assert study.trials[0].checkpoint == f"1-{STEPS}"
     assert study.directory(0) == kept.parent
-    more = tune(job_of(log), tmp_path / "s.db", trials=2)  # it goes on where the journal says
+    more = tune(job_of(log), tmp_path / "s.db", trials=2)  # it continues as the journal says
     assert more.directory(1) == raybo.load(tmp_path / "s.db").directory(1) == tmp_path / "elsewhere" / "s.trials" / "1"
     assert not (tmp_path / "s.trials").exists()
     with pytest.raises(raybo.RayError, match="give storage"):
@@ -236,7 +236,7 @@ def test_promoted_trials_continue_from_their_checkpoints(tmp_path, log):
 
 
 @pytest.mark.slow
-def test_killed_study_gives_the_verdicts_it_owes(tmp_path, log):
+def test_killed_study_gives_its_missing_verdicts(tmp_path, log):
     path = tmp_path / "s.db"
     with killing(path, log, (5, 10)) as may_go_on:
         study = tune(job_of(log, 0.05, may_go_on=may_go_on), path, trials=8, **ASHA)

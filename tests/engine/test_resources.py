@@ -1,4 +1,4 @@
-"""What a trial holds of Ray, and how many trials there is room for."""
+"""Resources of trials, and the number of trials that fit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def asking(**resources):
 
 
 def nodes(*found):
-    """As Ray tells them: alive or not, with these resources."""
+    """Nodes as Ray lists them: alive or not, with these resources."""
     return [{"Resources": resources, "Alive": alive} for alive, resources in found]
 
 

@@ -1,4 +1,4 @@
-"""What other users of the machine, and what is lying about on it, may not do to a study or to its user's files."""
+"""Other users of the machine, and files lying about on it, harm neither a study nor its user's files."""
 
 from __future__ import annotations
 

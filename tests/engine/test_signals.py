@@ -1,4 +1,4 @@
-"""Signals to the processes of a study are lost attempts at most, and told apart from what a job does itself."""
+"""Signals to the processes of a study are lost attempts at most, and are distinguished from what a job does itself."""
 
 from __future__ import annotations
 

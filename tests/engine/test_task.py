@@ -243,7 +243,6 @@ RAISED = [
     (SystemExit("bye"), "SystemExit: bye"),
     (KeyboardInterrupt(), "KeyboardInterrupt"),
     (GeneratorExit(), "GeneratorExit"),
-    (MemoryError(), "MemoryError"),
     (Unprintable(), "Unprintable"),
     (Odd(threading.Lock(), 1), "Odd: odd"),
     (ValueError("\ud800"), "ValueError: \ud800"),
@@ -257,6 +256,13 @@ def test_any_exception_is_an_outcome_with_its_traceback(error, words):
     assert data["reason"] == words
     assert "in objective" in data["traceback"]
     assert "run_trial" not in data["traceback"]  # the user's frames only
+
+
+def test_running_out_of_memory_is_an_outcome_of_its_own():
+    occurrence, data = run(raising(MemoryError()))
+    assert occurrence is Occurrence.OUT_OF_MEMORY
+    assert data["reason"].startswith("out of memory: ")
+    assert "in objective" in data["traceback"]
 
 
 def test_traceback_with_shared_data_shows_users_frames_only():

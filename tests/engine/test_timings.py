@@ -1,4 +1,4 @@
-"""What is done ahead, by what suggestions and trials took of late."""
+"""Work is done ahead by the recent durations of suggestions and trials."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ import faulthandler
 import json
 import os
 import signal
+import sqlite3
 import threading
 import time
 from pathlib import Path
@@ -38,7 +39,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def log(tmp_path):
-    """What trials write down, a line each; they run in other processes."""
+    """A file to which trials, which run in other processes, write a line each."""
     file = tmp_path / "log"
     file.touch()
     return file
@@ -380,7 +381,7 @@ def test_trial_is_lost_after_its_last_attempt(path, log, retries):
     assert "its worker died" in trial.reason
     assert len(log.read_text().split()) == retries + 1
     losses = [event.data["losses"] for event in read(path)[1] if event.kind is Kind.RETRIED]
-    assert losses == list(range(1, retries + 1))  # what a restarted study goes on counting from
+    assert losses == list(range(1, retries + 1))  # a restarted study counts from there
     assert [note.split(":")[0] for note in notes] == [
         *(f"trial 0 starts again (attempt {n})" for n in range(2, retries + 2)),
         "trial 0 lost",
@@ -486,9 +487,9 @@ def test_study_over_its_time_limit_stops_trials(path):
         if stopped:
             break
     assert 1 <= len(stopped) <= 2
-    assert {trial.reason for trial in stopped} == {f"time limit of {minutes:g} minutes"}
+    assert {trial.reason for trial in stopped} == {f"the budget of {60 * minutes:g}s is used"}
     assert all(trial.value is None for trial in stopped)
-    assert reasons[-1] == f"time limit of {minutes:g} minutes"
+    assert reasons[-1] == f"the budget of {60 * minutes:g}s is used"
     assert study.count(State.FINISHED, State.STOPPED) == len(study.trials) < 50
 
 
@@ -571,7 +572,7 @@ def test_continued_study_equals_an_uninterrupted_one(tmp_path, log):
 
 @pytest.mark.slow
 def test_trials_in_flight_are_run_again(path, log):
-    """A journal as a power cut leaves it: asked and not told."""
+    """Leave a journal as a power cut does: with a trial asked and not told."""
     description, _ = raybo_description(simple(), path)
     searcher = Searcher(SPACE, "random", "max", 0)
     with contextlib.closing(Journal(path, description)) as journal:
@@ -760,6 +761,26 @@ def test_trials_may_need_any_part_of_the_machine(path, num_cpus):
     assert tune(simple(num_cpus=num_cpus), path, trials=3, workers=None).count(State.FINISHED) == 3
 
 
+def test_what_cannot_be_sent_is_named_before_ray_starts(path, monkeypatch):
+    connection, rows = sqlite3.connect(":memory:"), (row for row in "ab")
+    monkeypatch.setattr(driver, "ray_for_study", None)
+
+    @raybo.objective(space=SPACE)
+    def reading(config):
+        return float(len(rows.gi_code.co_name) + connection.total_changes)
+
+    reason = r"^reading: it cannot be sent to the workers: cannot pickle 'sqlite3.Connection' object "
+    with pytest.raises(ObjectiveError, match=rf"{reason}\(the variable 'connection'\); create such objects inside"):
+        raybo.tune(reading, trials=1, storage=path)
+
+    @raybo.objective(space=SPACE)
+    def streaming(config):
+        return float(len(list(rows)))
+
+    with pytest.raises(ObjectiveError, match=r"cannot pickle 'generator' object \(the variable 'rows'\)"):
+        raybo.tune(streaming, trials=1, storage=path.with_name("other.db"))
+
+
 def test_unpicklable_functions_are_refused_by_name(path):
     lock = threading.Lock()
 
@@ -781,7 +802,7 @@ def test_unpicklable_functions_are_refused_by_name(path):
     assert "\n" not in str(caught.value)
 
 
-# ---- wrong use, told before anything is started
+# ---- wrong use, refused before anything is started
 
 
 @pytest.mark.parametrize(

@@ -57,8 +57,13 @@ def judging_with(path, name, **options):
         description=description, path=path, trials=12, workers=1, elastic=False, grows=False, takes_all_room=False,
         options=RunOptions(), driver=os.getpid(),
     )  # fmt: skip
-    with contextlib.closing(EventLog(plan, job, Timings(1, False))) as log:
+    # one loop, closed last: a commit may still be on its way when a report has been answered
+    with (
+        contextlib.closing(asyncio.new_event_loop()) as loop,
+        contextlib.closing(EventLog(plan, job, Timings(1, False))) as log,
+    ):
         judge = Judge(log, lambda *_: pytest.fail("no verdict ends it"))
+        judge.until_done = loop.run_until_complete
         judge.rule = Rule(name, Counted(make(name, options, STEPS)))
         with contextlib.closing(judge):
             yield judge
@@ -78,7 +83,7 @@ def end(judge, dispatched):
 
 
 def report(judge, dispatched, step):
-    return asyncio.run(judge.receive(dispatched, [{"step": step, "value": 1.0, "seconds": 1.0}]))
+    return judge.until_done(judge.receive(dispatched, [{"step": step, "value": 1.0, "seconds": 1.0}]))
 
 
 @pytest.mark.parametrize(("name", "options"), [("median", {"grace": 90}), ("asha", {"grace": 80}), ("hyperband", {})])
@@ -98,7 +103,7 @@ def test_scheduler_is_asked_once_per_report(tmp_path, name, options):
 
 @pytest.mark.parametrize(("name", "options"), [("median", {"grace": 3, "startup": 2}), ("asha", {"eta": 3})])
 def test_next_wait_is_known_as_things_stand(tmp_path, name, options):
-    """What is remembered never differs from what the scheduler would say now, though other trials end meanwhile."""
+    """The remembered step is the one that the scheduler would give now, though other trials end meanwhile."""
     with judging_with(tmp_path / "s.db", name, **options) as judge:
         trial, others, waits = asked(judge), [asked(judge) for _ in range(3)], set()
         for step in range(1, STEPS + 1):

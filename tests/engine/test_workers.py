@@ -1,4 +1,4 @@
-"""What a worker does next: as the table of the module says, without Ray and without waiting."""
+"""A worker's next action is that of the module's table, without Ray and without waiting."""
 
 from __future__ import annotations
 

@@ -43,7 +43,9 @@ def compared(tmp_path, name, methods=("random", "sobol"), **more):
     Path(tmp_path, "jobs.py").write_text(JOBS)
     problem = Problem(name, f"jobs.py:{name}", 6, **more)
     plan = Experiment("e", "title", [problem], [Entry(method, method) for method in methods], 2)
-    return plan, compare(plan, tmp_path / "out", root=tmp_path, here=True)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(raybo, "tune", None)  # everything is in this process
+        return plan, compare(plan, tmp_path / "out", root=tmp_path, here=True)
 
 
 def test_several_metrics_are_compared_by_hypervolume(tmp_path):

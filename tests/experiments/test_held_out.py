@@ -110,7 +110,7 @@ def test_claims_and_pages_are_of_held_out_values(tmp_path, mode):
     entries = [Entry("a", "random"), Entry("b", "random")]
     plan = Experiment("e", "title", [PROBLEM], entries, 7, claims, "best_held_out")
     good = {"a": 9.0, "b": 5.0} if mode == "max" else {"a": 5.0, "b": 9.0}
-    noisy = {"a": 1.0, "b": 1000.0}  # what trials returned tells nothing
+    noisy = {"a": 1.0, "b": 1000.0}  # the returned values are meaningless
     studies = {
         run: study_of(
             run.path,

@@ -24,7 +24,7 @@ from raybo.experiments.output import runs_in_words, write
 from raybo.experiments.page import as_table
 from raybo.experiments.plan import HeldOut
 from raybo.experiments.results import Row, measured, read_rows, write_rows
-from raybo.experiments.run import Run, file_name, is_complete, runs
+from raybo.experiments.run import Run, file_name, runs, trials_wanted
 from raybo.experiments.summary import summary
 from raybo.experiments.verdicts import (
     LEVEL,
@@ -82,8 +82,8 @@ def test_a_stopped_trial_counts_for_nothing():
     stopped = [Asked.of(number, asked), Stopped(number, reason="Ctrl-C")]
     study = Study(study.description, [*study.events, *stopped])
     np.testing.assert_array_equal(values(study), [3.0, 1.0])
-    assert is_complete(study, 2)
-    assert not is_complete(study, 3)
+    assert trials_wanted(study, 2) is None
+    assert trials_wanted(study, 3) is not None
 
 
 @pytest.mark.parametrize(("mode", "best"), [("max", [3.0, 3.0, 4.0]), ("min", [3.0, 1.0, 1.0])])

@@ -179,7 +179,7 @@ def _line(report: Report) -> str:
 
 
 def _rule(planned: PlannedStudy) -> str:
-    """What ends the study's trials early, in words."""
+    """Say in words what ends the study's trials early."""
     if planned.scheduler is None:
         return "none" if planned.reports else "no reports"
     name, options = planned.scheduler

@@ -20,7 +20,7 @@ CLOCK_SECONDS = 0.01  # the journal's times are cut to milliseconds
 
 
 class Wrong(str, Enum):
-    """What may be wrong."""
+    """The kinds of faults."""
 
     LOST = "results lost"
     DOUBLED = "results doubled"
@@ -51,7 +51,7 @@ class Complaint:
 
 
 def of_the_journal(study: Study, trials: int) -> Iterator[Complaint]:
-    """What does not hold of a journal alone.
+    """Return what does not hold of a journal alone.
 
     Args:
         trials: how many were to end with a result or a failure.

@@ -35,7 +35,7 @@ class Cluster:
         self.cut: list[int] = []
         self.joined = self.built = 0
         self.is_lost = False  # its head
-        self.builder = ThreadPoolExecutor(1)  # a node takes seconds to start; studies go on meanwhile
+        self.builder = ThreadPoolExecutor(1)  # a node takes seconds to start; studies run meanwhile
         self.joining: list[Future[None]] = []
         self.mending: list[Timer] = []
 
@@ -128,7 +128,7 @@ class Cluster:
         return {pid for index in self.cut for pid in self._pids(index)}
 
     def left(self) -> list[str]:
-        """What runs of studies that have ended."""
+        """Return the processes of studies that have ended."""
         return [line for line in self.hosts.processes() if any(name in line for name in OURS)]
 
     def _pids(self, index: int) -> list[int]:

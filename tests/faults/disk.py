@@ -14,7 +14,7 @@ BLOCKS = (65_536, 4_096, 1)  # bytes: coarse at first, to the last one then
 
 
 def is_possible() -> bool:
-    """Whether this process may mount a file system."""
+    """Return True if this process may mount a file system."""
     if os.geteuid() != 0 or shutil.which("mount") is None:
         return False
     try:

@@ -23,7 +23,7 @@ STUCK_SECONDS = 60.0
 
 
 def main(settings: dict[str, Any]) -> None:
-    faulthandler.dump_traceback_later(STUCK_SECONDS, repeat=True)  # should it hang, this tells where
+    faulthandler.dump_traceback_later(STUCK_SECONDS, repeat=True)  # shows where it hangs
     objective = job_that_reports if settings.pop("reports") else job
     if methods.needs_context(settings["method"]):
         objective = job_in_context

@@ -27,7 +27,7 @@ GIVEN_AGAIN = 10  # a study's command, for that
 
 @dataclass
 class Report:
-    """What happened to one study.
+    """The outcome of one study.
 
     Attributes:
         kills: how many of each kind.
@@ -142,7 +142,7 @@ def _is_repeated(running: Running, report: Report) -> bool:
 
 
 def _put_off(running: Running, ahead: list[Kill]) -> None:
-    """Take another kill first where the next would have to wait long for whom it may meet."""
+    """Take another kill first if the next would have to wait long for its target."""
     if not _is_possible(running, ahead[-1]):
         other = next((kill for kill in reversed(ahead) if _is_possible(running, kill)), None)
         if other is not None:
@@ -173,7 +173,7 @@ def _checked(running: Running) -> list[Complaint]:
 
 
 def look_for_processes(running: Running) -> list[Complaint]:
-    """What is left of a study that has ended; helpers of Ray take half a minute to notice that a command was killed."""
+    """Return what is left of an ended study; helpers of Ray take half a minute to notice that a command was killed."""
     give_up = running.ended + HUNG_SECONDS
     while (left := running.left()) and time.monotonic() < give_up:
         time.sleep(0.5)

@@ -44,7 +44,7 @@ def job_in_context(config: Mapping[str, Any], *, log: str, seconds: float) -> fl
 
 @raybo.objective(space=SPACE, mode="min", steps=STEPS)
 def job_that_reports(config: Mapping[str, Any], *, log: str, seconds: float) -> Iterator[float]:
-    """The bowl, to which each step comes nearer; it goes on from its checkpoints."""
+    """The bowl, to which each step comes nearer; it resumes from its checkpoints."""
     note(log, "begin", config)
     bowl = float((config["x"] - 2) ** 2 + (config["y"] - 7) ** 2 + config["n"])
     checkpoint = raybo.checkpoint()
@@ -61,7 +61,7 @@ def job_that_reports(config: Mapping[str, Any], *, log: str, seconds: float) -> 
 
 @raybo.objective(space=SPACE, mode="min", steps=3)
 def signalled(config: Mapping[str, Any], *, log: str) -> Iterator[float]:
-    """The bowl in three short steps with a checkpoint each, which sends signals when it is told to."""
+    """The bowl in three short steps with a checkpoint each, which sends signals on request."""
     note(log, "begin", config)
     bowl = float((config["x"] - 2) ** 2 + (config["y"] - 7) ** 2 + config["n"])
     checkpoint = raybo.checkpoint()

@@ -57,7 +57,7 @@ STOPPED_SECONDS = (8.0, 14.0)
 
 
 class Place(str, Enum):
-    """Where a study runs."""
+    """The places in which a study runs."""
 
     OWN = "a Ray of its own"
     CLUSTER = "a cluster of hosts"
@@ -68,7 +68,7 @@ class Place(str, Enum):
 
 
 class Kind(str, Enum):
-    """What is done to a study."""
+    """The kinds of damage to a study."""
 
     WORKER = "worker, SIGKILL"
     SEGFAULT = "worker, SIGSEGV"
@@ -173,7 +173,7 @@ class PlannedStudy:
 
 
 def kinds_at(place: Place, *, disk: bool) -> dict[Kind, float]:
-    """What may be done to a study there, and how often compared with each other.
+    """Return what may be done to a study there, with relative frequencies.
 
     Args:
         disk: whether there is a small disk to be filled.
@@ -183,14 +183,14 @@ def kinds_at(place: Place, *, disk: bool) -> dict[Kind, float]:
 
 
 def kinds_where_trials_report(place: Place, scheduler: tuple[str, dict[str, int | str]] | None) -> dict[Kind, float]:
-    """What may be done to a study whose trials report, beside what may be done to any."""
+    """Return what may be done to a study whose trials report, beside what may be done to any."""
     left_out = set() if scheduler is not None and scheduler[1].get("variant") == "promote" else set(WHILE_PAUSED)
     left_out |= {Kind.PAUSED_NODE} if place is Place.OWN else set()
     return {kind: weight for kind, weight in _OFTEN_REPORTING.items() if kind not in left_out}
 
 
 def reporting_studies(seed: int, *, hosts: bool, first: int = 0, kills: int = KILLS_A_STUDY) -> Iterator[PlannedStudy]:
-    """A plan of its own: every study's trials report, and kills meet them at their steps and while they are paused."""
+    """A plan of its own: every study's trials report, and are killed at their steps and while they are paused."""
     places = tuple(Place) if hosts else (Place.OWN,)
     for number in count(first):
         rng = random.Random(f"reports-{seed}-{number}")

@@ -17,7 +17,7 @@ class Words(str, Enum):
 
 
 class Process(Words):
-    """A process that a signal meets."""
+    """A process that is sent a signal."""
 
     COMMAND = "the command"
     STUDY = "the study's own process"
@@ -29,7 +29,7 @@ class Process(Words):
 
 
 class Phase(Words):
-    """What the study is doing at that moment."""
+    """The phase of the study at that moment."""
 
     STARTS = "Ray starts"
     RUNS = "trials run"
@@ -39,7 +39,7 @@ class Phase(Words):
 
 
 class Promise(Words):
-    """What follows."""
+    """The consequences."""
 
     ENDS = "it ends by the signal, and everything of Ray with it; the command continues the study"
     STOPS = "the study is stopped, exit 130; the command continues it"
@@ -90,7 +90,7 @@ class Cell:
 
     @property
     def promise(self) -> Promise:
-        """What follows."""
+        """The promised consequence."""
         return promised(self.signal, self.process, self.phase)
 
 

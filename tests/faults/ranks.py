@@ -1,4 +1,4 @@
-"""What becomes of a trial of several processes if one of them fails: a table by manner and phase, struck cell by cell.
+"""The outcome of a trial of several processes if one of them fails: a table by manner and phase, struck cell by cell.
 
 Each strike is a study of one trial on a local Ray that all of them share. The victim strikes itself, at the planned
 step of its first attempt, so that a strike never misses.
@@ -30,7 +30,7 @@ GONE_SECONDS = 60.0  # in which the processes of a trial that has ended are gone
 
 
 class Manner(str, Enum):
-    """How a process fails."""
+    """The manners in which a process fails."""
 
     KILLED = "killed"
     STOPPED = "stopped"
@@ -40,7 +40,7 @@ class Manner(str, Enum):
 
 
 class Phase(str, Enum):
-    """What it is doing then."""
+    """The phases in which it fails."""
 
     MEETS = "before the rendezvous"
     TRAINS = "in training"
@@ -50,7 +50,7 @@ class Phase(str, Enum):
 
 @dataclass(frozen=True)
 class Promise:
-    """What becomes of the trial: its state, its attempts, and the reason, of its failure or of its second attempt."""
+    """The outcome of the trial: its state, its attempts, and the reason, of its failure or of its second attempt."""
 
     state: State
     attempts: int
@@ -63,7 +63,7 @@ PROMISES = {
     Manner.EXITS: LOST,
     Manner.STOPPED: Promise(State.FAILED, 1, r"it ran longer than its limit of 5 seconds"),
     Manner.RAISES: Promise(State.FAILED, 1, r"rank {rank} of {count}: ValueError: struck"),
-    Manner.MEMORY: Promise(State.FAILED, 1, r"rank {rank} of {count}: MemoryError: struck"),
+    Manner.MEMORY: Promise(State.FAILED, 1, r"rank {rank} of {count}: out of memory: MemoryError: struck"),
 }
 
 

@@ -72,7 +72,7 @@ class Running:
         self._read_to = 0
         self._read_at: list[tuple[int, int]] = []
         self._killed: tuple[Kind, float, set[int]] | None = None  # what, when, and which workers there had been
-        self._stopped: list[tuple[Timer, int]] = []  # processes that go on when it is time
+        self._stopped: list[tuple[Timer, int]] = []  # processes that are continued when it is time
         self.ended = 0.0  # when, by the monotonic clock
         self._mark = uuid.uuid4().hex
         self.type()
@@ -146,7 +146,7 @@ class Running:
                     self.recoveries.append((kind, line["at"] - at))
                     self._killed = None
 
-    # ---- whom a kill may meet
+    # ---- the targets of kills
 
     def worker(self, which: float) -> int | None:
         """A process that runs a trial, if there is one within reach."""
@@ -189,7 +189,7 @@ class Running:
         return True
 
     def stop(self, pid: int | None, seconds: float) -> bool:
-        """Stop a process, and let it go on so many seconds later; whether it was there."""
+        """Stop a process, and continue it so many seconds later; return True if it was there."""
         if pid is None or any(timer.is_alive() for timer, _ in self._stopped) or not _kill(pid, signal.SIGSTOP):
             return False
         self._stopped.append((Timer(seconds, _kill, (pid, signal.SIGCONT)), pid))
@@ -219,7 +219,7 @@ class Running:
         return False
 
     def has_paused(self) -> bool:
-        """Whether a trial waits for others, by what the journal held when it was last looked at."""
+        """Return True if a trial waits for others, as of the last look at the journal."""
         waiting: set[int | None] = set()
         for event in self.events:
             if event.kind is EventKind.PAUSED:
@@ -231,7 +231,7 @@ class Running:
     # ---- the command
 
     def wait(self, patience: float) -> int | None:
-        """Wait for the end of the command; its exit status, None where it goes on for longer than that."""
+        """Wait for the end of the command; return its exit status, None if it runs for longer than that."""
         try:
             return self.driver.wait(timeout=patience)
         except subprocess.TimeoutExpired:
@@ -275,7 +275,7 @@ class Running:
                 shutil.copytree(self.journal.parent, self.directory, symlinks=True, dirs_exist_ok=True)
 
     def end(self) -> None:
-        """Kill the command if it still runs, and let go on what was stopped."""
+        """Kill the command if it still runs, and continue what was stopped."""
         for timer, pid in self._stopped:
             if timer.is_alive():
                 timer.cancel()

@@ -115,7 +115,7 @@ class Session:
         return [line for line in text.splitlines() if line.strip()]
 
     def said_before(self) -> None:
-        """Take note of what the command has said so far; from now on, `said` returns what is new."""
+        """Mark the command's output so far as read; from now on, `said` returns what is new."""
         self._errors_from = self.errors.stat().st_size if self.errors.exists() else 0
 
     # ---- what it has written

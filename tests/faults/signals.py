@@ -27,20 +27,20 @@ from tests.faults.running import _kill
 from tests.faults.session import OF_RAY, Session
 
 A_SESSION = 16  # strikes on one study
-SETTLE_SECONDS = 180.0  # in which a study goes on after a strike, on a machine that is loaded many times over
+SETTLE_SECONDS = 180.0  # within which a study continues after a strike, on a machine that is loaded many times over
 START_SECONDS = 4.0  # that a Ray takes to start: strikes come within twice this time
 STOPPED_SECONDS = (1.0, 3.0)
 LAST_TRIALS = 3  # of a command whose end is struck
 END_SECONDS = {Process.STUDY: 0.2, Process.COMMAND: 2.0, Process.VIEWER: 2.0}  # from the last trial to its end
 RAY_ENDS_SECONDS = 0.8  # the same for processes of Ray's
-PROGRESS = 3  # events that show that a study goes on
+PROGRESS = 3  # events that show that a study continues
 STATUS: dict[Promise, tuple[int, ...]] = {Promise.STOPS: (130, -signal.SIGINT)}  # Python may end by the signal itself
 INTERRUPTED = "the study was interrupted"
 
 
 @dataclass
 class Struck:
-    """What became of a strike.
+    """The outcome of a strike.
 
     Attributes:
         missed: why nothing was met; empty if something was.
@@ -156,7 +156,7 @@ def _strike_at(session: Session, struck: Struck, at: str, number: signal.Signals
 
 
 def _continue(process: int, number: signal.Signals, moment: float) -> None:
-    """Let a process that was stopped go on."""
+    """Continue a process that was stopped."""
     if number is signal.SIGSTOP:
         time.sleep(STOPPED_SECONDS[0] + moment * (STOPPED_SECONDS[1] - STOPPED_SECONDS[0]))
         _kill(process, signal.SIGCONT)
@@ -257,7 +257,7 @@ def _settle(session: Session, struck: Struck, before: list[Event], study: int | 
 
 
 def _going(session: Session) -> bool:
-    """Have the command run, and wait until the study goes on."""
+    """Start the command, and wait until the study continues."""
     if session.rays_lost >= RAYS - 1:  # the next one would be the last of this command
         session.end()
     if not session.is_running():

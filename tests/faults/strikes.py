@@ -168,7 +168,7 @@ def _while_paused(strike: Strike) -> Strike:
 
 
 def in_a_line(running: Running, pattern: str) -> Complaint | None:
-    """What is wrong with how the command has ended: it is to be with status 1 and a line that says why."""
+    """Return what is wrong with the command's end, which is to have status 1 and a line that says why."""
     code, output = running.driver.returncode, running.error_output()
     last = output.splitlines()[-1] if output else ""
     if code == 1 and "Traceback" not in output and last.startswith("Error: ") and re.search(pattern, last):

@@ -49,7 +49,7 @@ RAY_SECONDS = int(SOON["RAY_health_check_failure_threshold"]) * sum(
 
 @dataclass(frozen=True)
 class Left:
-    """What a study leaves behind: its journal, what was announced, and what its trials wrote."""
+    """The remains of a study: its journal, what was announced, and what its trials wrote."""
 
     events: list[Event]
     announced: list[dict[str, Any]]

@@ -79,7 +79,7 @@ class Written:
         self.events.append(self.searcher.apply(KINDS[kind].of(number, data)))
 
     def report(self, number: int, curve: dict[int, float], **data: object) -> None:
-        """What a trial comes to, by step."""
+        """Return a trial's values, by step."""
         for step, value in curve.items():
             self.say(Kind.REPORTED, number, step=step, value=value, **data)
 
@@ -160,7 +160,7 @@ def goals(path: Path) -> Study:
 
 
 def contexts(path: Path) -> Study:
-    """A context that trials meet."""
+    """A context that trials observe."""
     declared = {"load": raybo.Float(0, 1), "day": raybo.Categorical(["mon", None])}
     written = Written(path, context=declared)
     for met in ({"load": 0.25, "day": "mon"}, {"load": 0.75, "day": None}):

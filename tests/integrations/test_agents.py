@@ -1,4 +1,4 @@
-"""Agents ask and tell within limits, lose nothing when they or the server die, and are told what to do."""
+"""Agents ask and tell within limits, lose nothing when they or the server die, and get errors with remedies."""
 
 from __future__ import annotations
 

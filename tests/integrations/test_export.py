@@ -607,7 +607,7 @@ RULE = "x * y <= 0.6"
 
 @pytest.fixture(scope="module")
 def ended_early():
-    """A study with a rule that has reached its target, and the same when it goes on after all."""
+    """A study with a rule that has reached its target, and the same when it is continued after all."""
     space = Space({"x": Float(0, 1), "y": Float(0, 1)}, where=[RULE])
     description = Description("job", Goals(("loss",), ("min",)), space, "random", 0)
     searcher = Searcher(space, "random", "min", seed=0)

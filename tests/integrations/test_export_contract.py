@@ -72,7 +72,7 @@ def place(form, directory, store):
 
 
 def read(form, where, study):
-    """What a form tells, by trial."""
+    """What a form holds, by trial."""
     return READERS[form](where, study)
 
 
@@ -365,12 +365,12 @@ def comparable(value):
 
 
 def counted(values):
-    """How often each number is among the values."""
+    """Return how often each number is among the values."""
     return Counter(float(v) for v in values if isinstance(v, (int, float)) and not isinstance(v, bool))
 
 
 def expected_params(study, trial):
-    """What a form owes of a trial's configuration: what is open, choices that hold parameters by their names."""
+    """Return a configuration as a form must hold it: what is open, choices that hold parameters by their names."""
     kinds = dict(zip(study.space.names, study.space.parameters.values(), strict=True))
     exported = {}
     for name, value in study.space.open_values(trial.config):
@@ -443,7 +443,7 @@ def study(request, study_of):
 
 @pytest.fixture
 def exported(form, destination, study):
-    """What a program reads of a study that was exported at once."""
+    """Return what a program reads of a study that was exported at once."""
     exporter(form, destination)(study)
     return read(form, destination, study)
 

@@ -66,7 +66,7 @@ def write(path, listed, description=DESCRIPTION):
 
 
 def grow(path, *values):
-    """Go on with a journal by a trial for each value."""
+    """Continue a journal by a trial for each value."""
     there = read(path)[1]
     new = events(*[0.0] * (sum(e.kind is Kind.TOLD for e in there)), *values)[len(there) :]
     return write(path, new, read(path)[0])
@@ -97,12 +97,12 @@ def test_unpacking_only_appends_to_the_journal_it_continues(tmp_path):
     there = tmp_path / "there.db"
     transfer.unpack(transfer.pack(here), there)
 
-    grow(there, 2.0)  # the cluster goes on
+    grow(there, 2.0)  # the cluster's copy grows
     arrival = transfer.unpack(transfer.pack(there), here)
     assert (arrival.added, arrival.ahead) == (2, 0)
     assert read(here) == read(there)
 
-    grow(here, 3.0, 4.0)  # here goes on
+    grow(here, 3.0, 4.0)  # the copy here grows
     arrival = transfer.unpack(transfer.pack(there), here)
     assert (arrival.added, arrival.ahead, arrival.events) == (0, 4, 9)
 
@@ -735,7 +735,7 @@ def test_a_study_continues_here_and_on_the_cluster(head, folder):
     assert study.description.seed == 4
 
     write(there, [Planned(trials=8, number=len(read(there)[1]) + 1)], read(there)[0])
-    end(start(head, folder, *tune, "--trials", 9))  # both go on by themselves: neither is lost
+    end(start(head, folder, *tune, "--trials", 9))  # both have grown apart: neither is lost
     before = read(path), read(there)
     out, _ = run(head, folder, *submit, "--trials", 9, code=1)
     assert "differ after event" in out

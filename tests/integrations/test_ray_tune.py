@@ -461,7 +461,7 @@ spaces = st.dictionaries(keys, st.recursive(st.one_of(domains, constants), trees
 
 
 def obeys(domain, value):
-    """Whether the value is one that a Tune space may give."""
+    """Return True if the value is one that a Tune space may give."""
     if isinstance(domain, tune.search.sample.Categorical):
         return any(obeys(choice, value) for choice in domain.categories)
     if isinstance(domain, tune.search.sample.Domain):

@@ -110,7 +110,7 @@ def saved(tmp_path):
 
 
 def ended(tmp_path):
-    """How many trials have ended, as the newest saved state tells; Tune may just be copying it."""
+    """Return how many trials have ended by the newest saved state; Tune may just be copying it."""
     try:
         return sum(kind == "told" for kind, _, _ in saved(tmp_path)["events"])
     except ValueError:  # there is none yet, or half of one

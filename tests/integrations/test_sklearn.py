@@ -288,7 +288,7 @@ def test_no_splits_or_a_wrong_number_are_refused():
 
 
 class ReportReceiver:
-    """Notes the tasks of a search, as scikit-learn 1.9 tells them."""
+    """Records the tasks of a search, as scikit-learn 1.9 announces them."""
 
     def __init__(self):
         self.begun, self.ended = [], []

@@ -64,7 +64,7 @@ def test_a_writer_is_sent_each_event_once(study):
 
 
 def _stays(study, event, cut):
-    """Whether no look saw the trial's end together with its being started again."""
+    """Return True if no look saw the trial's end together with its new start."""
     later = (e for e in study.events if e.trial == event.trial and e.number > event.number and e.kind is Kind.RETRIED)
     return all(event.number <= cut < again.number for again in later)
 

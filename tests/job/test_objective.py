@@ -245,6 +245,19 @@ def test_space_that_is_none_is_refused(space, kind, words):
     assert "\n" not in str(caught.value)
 
 
+def test_a_function_of_no_file_has_no_place():
+    made = {}
+    exec("def job(config):\n    return 1.0", made)
+    for function in (made["job"], Called()):
+        with pytest.raises(SpaceError, match=r"^a space needs at least one parameter"):
+            _ = raybo.objective(space={"x": 1})(function).space
+
+
+class Called:
+    def __call__(self, config):
+        return 1.0
+
+
 # ---- files
 
 

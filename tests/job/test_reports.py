@@ -52,6 +52,14 @@ def test_snapshot_of_an_append_only_sequence_never_changes(additions):
         _ = grown[0][0]
 
 
+def test_a_longer_sequence_shares_the_list():
+    first = Grown()
+    second = first.adding(1)
+    third = second.adding(2)
+    assert first._items is second._items is third._items
+    assert second.adding(3)._items is not third._items
+
+
 # ---- events
 
 
@@ -131,7 +139,7 @@ def test_repeated_run_has_its_own_value_and_metrics():
         again = [*first, *between, with_loss(1, 0.6, 100.0, repeated=True)]
         for events, value, loss in (
             (first, 0.99, 3601.0),
-            ([*first, *between], 0.99, 3601.0),  # it goes on from its last checkpoint, and has nothing left to do
+            ([*first, *between], 0.99, 3601.0),  # it resumes from its last checkpoint, with nothing left to do
             (again, 0.6, 100.0),  # it ended earlier
             ([*again, with_loss(2, 0.5, 101.0, repeated=True)], 0.5, 101.0),
             ([*again, with_loss(2, 0.5, 101.0, repeated=True), with_loss(3, 0.4, 102.0)], 0.4, 102.0),
@@ -142,7 +150,7 @@ def test_repeated_run_has_its_own_value_and_metrics():
     assert outcome_of(*again, which="best")["value"] == 0.6
     assert outcome_of(*again, with_loss(3, 0.4, 102.0), which="best")["value"] == 0.6
     saved = with_loss(1, 0.9, 3600.0, checkpoint="1-1"), first[1]
-    for start, best in ((saved, 0.9), (first, 0.5)):  # the next attempt goes on from there, or begins from nothing
+    for start, best in ((saved, 0.9), (first, 0.5)):  # the next attempt resumes from there, or begins anew
         for step in (2, 3):  # which need not report the same steps
             repeated = {"repeated": True} if step == 2 else {}
             assert outcome_of(*start, RETRIED, with_loss(step, 0.5, 101.0, **repeated), which="best")["value"] == best
@@ -465,7 +473,7 @@ def test_steps_may_follow_from_the_settings():
 
 
 def test_a_report_takes_equally_long_after_many():
-    """Copies of a tuple would make the last thousands take some fifteen times as long as the first."""
+    """Copies would make the last thousands take several times as long as the first."""
     searcher = raybo.Searcher(SPACE, "random", seed=0)
     searcher.ask()
     seconds = []
@@ -474,6 +482,6 @@ def test_a_report_takes_equally_long_after_many():
         for step in range(first, first + 5_000):
             searcher.apply(Reported(0, step=step, value=0.5))
         seconds.append(time.process_time() - begun)
-    assert min(seconds[-2:]) < 5.0 * max(seconds[:2])
+    assert min(seconds[-2:]) < 3.0 * max(seconds[:2])
     assert len(searcher.history.records[0].reports) == 40_000
     assert json.dumps(searcher.trials[0].reports[-1]) == "[40000, 0.5]"

@@ -1,4 +1,4 @@
-"""What belongs to a journal is never written over, and what is beside it may be anything."""
+"""Files of a journal are never overwritten, and those beside it may be anything."""
 
 from __future__ import annotations
 

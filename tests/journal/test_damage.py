@@ -1,4 +1,4 @@
-"""A journal that is damaged, cut short, forged, removed or full of strange text: told in one line, or read whole."""
+"""A journal that is damaged, cut short, forged, removed or full of strange text is refused in a line or read whole."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def write(path, trials=12):
 
 
 def leave(path, directory, trials=12):
-    """What a writer that was killed leaves in a directory: the file, its log, and how far it went."""
+    """Leave in a directory what a killed writer does: the file, its log, and how far it went."""
     with contextlib.closing(Journal(path, DESCRIPTION)) as journal:
         for event in history(trials):
             journal.append([event])
@@ -87,7 +87,7 @@ def flipped(content, rng):
 
 
 def same_or_refused(path, whole):
-    """Whether it was refused; fails where it is read as something else, or refused by a traceback."""
+    """Return True if it was refused; fail if it is read as something else, or refused by a traceback."""
     try:
         found = read(path)
     except JournalError:

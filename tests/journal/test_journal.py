@@ -87,7 +87,7 @@ path = Path(sys.argv[1])
 
 @contextlib.contextmanager
 def running(text, *arguments):
-    """Such a process for as long as the block runs, after it has said something."""
+    """Run such a process within the block, which begins once it has printed something."""
     process = program(text, *arguments)
     try:
         process.said = process.stdout.readline().strip()
@@ -224,7 +224,7 @@ def test_a_killed_writers_journal_is_readable(path):
 
 @pytest.mark.parametrize("look", ["read(path)", "Journal.__init__"])
 def test_readers_elsewhere_leave_the_writers_log_alone(path, look):
-    """SQLite's last reader to leave removes the log, unless the writer's locks tell it to stay; and a process loses all
+    """SQLite's last reader removes the log as it leaves, unless the writer holds its locks; and a process loses all
     its locks on a file whenever it closes that file once, by whatever handle. Lost would be all that follows.
     """
     again = """
@@ -263,7 +263,7 @@ def test_a_second_writer_in_this_process_is_refused(path):
     with contextlib.closing(Journal(path, DESCRIPTION)) as journal:
         with pytest.raises(JournalInUse, match=f"another study is writing it \\(process {os.getpid()} on "):
             Journal(path, DESCRIPTION)
-        journal.append(EVENTS)  # the first goes on
+        journal.append(EVENTS)  # the first continues
     Journal(path, DESCRIPTION).close()
     assert numbers(path) == [1, 2, 3, 4, 5, 6]
 
@@ -636,7 +636,7 @@ def test_a_journal_with_a_page_overwritten_is_refused(path):
 
 
 def test_a_journal_with_swapped_pages_is_refused(path):
-    """Every page makes sense by itself: only the order of the events tells."""
+    """Every page makes sense by itself: only the order of the events shows the damage."""
     with contextlib.closing(Journal(path, DESCRIPTION)) as journal:
         journal.append([told(n) for n in range(1, 400)])
     data = path.read_bytes()

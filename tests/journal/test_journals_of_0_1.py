@@ -57,7 +57,7 @@ def test_it_is_read_and_shown(journal):
 
 
 def is_as_recorded():
-    """Whether this process rounds as the one that recorded them: to the last digit the same is asked only then."""
+    """Return True if this process rounds as the one that recorded them: only then must every digit agree."""
     versions = [".".join(module.__version__.split(".")[:2]) for module in (np, scipy)]
     return (versions, {one.get("architecture") for one in threadpool_info()} - {None}) == (
         ["2.4", "1.17"],

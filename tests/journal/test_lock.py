@@ -106,7 +106,7 @@ def test_one_writer_remains_without_the_lock_file(path):
 
 
 def test_the_same_within_one_process(path):
-    """Where opening and closing the file once would take SQLite's locks from the writer."""
+    """Opening and closing the file once would take SQLite's locks from the writer."""
     with contextlib.closing(Journal(path, DESCRIPTION)) as journal:
         journal.append([told(1)])
         lock.lock_file(path).unlink()

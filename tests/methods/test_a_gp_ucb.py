@@ -57,6 +57,22 @@ def test_divisors_grow_when_bounds_fall_behind():
     assert tags[-1]["S"] > 0.8 * tags[-1]["reference"]  # it follows
 
 
+def test_the_divisor_is_to_close_the_gap(monkeypatch):
+    kind, gaps = type(methods.make("a-gp-ucb")), {}
+    grown = kind._grown
+
+    def recorded(self, fit, h, wanted, history, rng):
+        gaps[len(history)] = wanted
+        return grown(self, fit, h, wanted, history, rng)
+
+    monkeypatch.setattr(kind, "_grown", recorded)
+    searcher = run("a-gp-ucb", 1, 20, hill, initial=3, seed=1)
+    S = {trial.number + 1: trial.tags["S"] for trial in searcher.trials if "S" in trial.tags}
+    assert len(gaps) > 3
+    for number, gap in gaps.items():
+        assert gap == pytest.approx(searcher.trials[number].tags["reference"] - S.get(number, 0.0))
+
+
 def test_norm_growth_scales_kappa_and_lengthscales():
     searcher = run("a-gp-ucb", 2, 40, flat, initial=3, seed=1, norm="growing", kappa=0.3)
     S = 0.0

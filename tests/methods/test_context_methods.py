@@ -1,4 +1,4 @@
-"""What the methods over contexts promise beside the contract of every method."""
+"""Promises of the methods over contexts beside the contract of every method."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What failed trials teach: regions that fail are left, and the probability of success is that of the rule."""
+"""Learning from failed trials: regions that fail are left, and the probability of success is that of the rule."""
 
 from __future__ import annotations
 

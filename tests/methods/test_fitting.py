@@ -1,4 +1,4 @@
-"""From a history to a posterior: which trials are fitted for, where a fit starts, what a fit tells."""
+"""From a history to a posterior: which trials are refitted for, where a fit starts, its prediction."""
 
 from __future__ import annotations
 

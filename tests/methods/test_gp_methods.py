@@ -1,4 +1,4 @@
-"""What the GP methods promise beyond the contract of all methods: schedules, models, pending and failed points."""
+"""Promises of the GP methods beyond the contract of all methods: schedules, models, pending and failed points."""
 
 from __future__ import annotations
 

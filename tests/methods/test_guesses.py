@@ -1,4 +1,4 @@
-"""What the methods make of a user's guesses."""
+"""The methods' use of a user's guesses."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_four_points_show_whether_a_guess_holds():
 
 
 def test_guesses_weight_improvement_only(monkeypatch):
-    """What is weighted is the only thing that the acquisitions differ in."""
+    """The acquisitions differ in nothing but what is weighted."""
     weighted = []
     monkeypatch.setattr(
         "raybo.methods.default.auto.believing",

@@ -97,7 +97,7 @@ def test_last_step_gradients_match_differences(history):
 
 
 def test_early_steps_tell_of_the_end(history):
-    """What is expected of unfinished trials is nearer to their ends than their last reports are."""
+    """Expectations of unfinished trials are nearer to their ends than their last reports are."""
     fit = fit_curves(history)
     means, records = final_means(fit.gp, history), [history.records[t] for t in reported(history)]
     cut = [place for place, record in enumerate(records) if record.y is None]
@@ -212,7 +212,7 @@ def test_without_reports_auto_proposes_as_ever():
 
 
 def test_pruned_ends_condition_the_next_proposal(history):
-    """What is expected stays; what is not known of their ends draws no proposal to their neighbours."""
+    """Expectations stay; uncertainty of their ends draws no proposal to their neighbours."""
     fit = fit_curves(history)
     sure = believing_ends(fit, history, history.points(State.PENDING))
     pruned, others = history.points(State.PRUNED), np.random.default_rng(0).random((50, 2))
@@ -274,7 +274,7 @@ STEPLESS = [
 
 @pytest.mark.parametrize("goals", STEPLESS)
 def test_undeclared_steps_use_predictions(goals):
-    """What they came to by then says something all the same."""
+    """Their values by then are informative all the same."""
     goals = goals if "metrics" in goals else {"mode": "min", **goals}
     searcher = Searcher(floats(1), "auto", seed=0, **goals)
     for i in range(14):

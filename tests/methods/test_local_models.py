@@ -91,7 +91,7 @@ def test_every_point_of_a_space_may_be_known():
 
 @pytest.mark.parametrize("d", [2, 6])
 def test_local_predictions_match_the_exact_gp(d):
-    """Where a proposal lies, the GP that made it says what one of all observations says under the same hyperparameters.
+    """The GP of a proposal predicts it as one of all observations does, under the same hyperparameters.
 
     The mean within half the larger standard deviation or a hundredth of the values', and no less uncertain.
     """
@@ -196,7 +196,7 @@ def test_time_hardly_grows_with_the_trials():
 
 
 def valley(x):
-    """Maximised: 0 at the middle, steep, and of a scale far beyond what tells good points apart."""
+    """Maximised: 0 at the middle, steep, and of a scale far beyond the differences of good points."""
     z = 8.0 * (x - 0.5) + 1.0
     return -float((100.0 * (z[1:] - z[:-1] ** 2) ** 2 + (1.0 - z[:-1]) ** 2).sum()) * 1e3
 

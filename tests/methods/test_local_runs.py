@@ -1,4 +1,4 @@
-"""How the local methods begin: a design and its best point, and afresh elsewhere once nothing differs."""
+"""The local methods begin by a design and its best point, and afresh elsewhere once nothing differs."""
 
 from __future__ import annotations
 

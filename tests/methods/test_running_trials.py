@@ -1,4 +1,4 @@
-"""What methods see of unfinished trials, against scikit-learn's regression and by hand."""
+"""The methods' view of unfinished trials, against scikit-learn's regression and by hand."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_predictions_need_three_ends():
 
 
 def test_what_was_predicted_before_changes_no_prediction():
-    """Of two histories in turn, whose trials go on, end and are at other steps, and of each of them alone."""
+    """Of two histories in turn, whose trials continue, end and are at other steps, and of each of them alone."""
 
     def grown(made, sign):
         for i in range(12):

@@ -1,4 +1,4 @@
-"""What methods tell of their tags: a story for each that has one, recommendations, and the fits behind proposals."""
+"""Stories that methods make of their tags, their recommendations, and the fits behind proposals."""
 
 from __future__ import annotations
 

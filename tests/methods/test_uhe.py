@@ -26,7 +26,7 @@ def hills(config) -> float:
 
 
 def run(method, trials, *, told=None, seed=0, space=PLANE, planned=None, **options) -> raybo.Searcher:
-    """A study of so many trials, of which all are told, or `told`."""
+    """Return a study of so many trials, of which all, or `told`, have finished."""
     searcher = raybo.Searcher(space, method=method, mode="max", seed=seed, trials=planned or trials, **options)
     for i in range(trials):
         trial = searcher.ask()

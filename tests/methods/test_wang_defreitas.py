@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from raybo import methods
 from raybo.common.errors import MethodError
+from raybo.methods.parts.next_point import solve_apart
 from raybo.methods.unknown_hyperparameters.wang_defreitas.bounds import (
     PATIENCE,
     Bounds,
@@ -274,6 +275,23 @@ def test_sampled_length_scales_stay_in_their_range():
         assert (thetas[:, 0] >= 0.1 * (1 - 1e-9)).all()
         assert (thetas[:, 0] <= 0.6 * (1 + 1e-9)).all()
         np.testing.assert_allclose(thetas[:, 1:], [[1.0, 1e-4]] * 10, rtol=1e-9)
+
+
+def test_improvement_is_averaged_over_the_samples(monkeypatch):
+    solved = []
+
+    def kept(solver, improvement, *rest, **more):
+        solved.append(improvement)
+        return solve_apart(solver, improvement, *rest, **more)
+
+    monkeypatch.setattr("raybo.methods.unknown_hyperparameters.wang_defreitas.improvement.solve_apart", kept)
+    run("wang-defreitas", 1, 6, hill, seed=1, initial=4, variant="slice")
+    X = np.linspace(0.0, 1.0, 9)[:, None]
+    for average in solved:
+        each = np.exp([one.value(X) for one in average.members])
+        assert len(each) == 10
+        np.testing.assert_allclose(np.exp(average.value(X)), each.mean(axis=0), rtol=1e-9)
+    assert len(solved) == 2
 
 
 # ---- in words, and wrong use

@@ -150,7 +150,7 @@ def test_contexts_are_refused_plainly():
         _ = job.context
 
 
-# ---- what is told, and what leads
+# ---- results, and the front
 
 
 def test_a_result_needs_every_number():
@@ -320,7 +320,7 @@ def test_minimising_is_maximising_the_negative():
         searchers[1].tell(trials[1], {name: -value for name, value in values.items()})
 
 
-# ---- journals, and studies that go on
+# ---- journals, and continued studies
 
 
 def test_a_journal_of_one_metric_holds_nothing_new(tmp_path):

@@ -1,4 +1,4 @@
-"""What of a result is kept beside the numbers that are needed: one rule, whoever runs the trials."""
+"""Extras of a result are kept by one rule, whoever runs the trials."""
 
 import json
 import math

@@ -25,7 +25,7 @@ WORKERS = 3
 
 
 def score(config, load=0.5):
-    """What a trial returns, maximised at lr 0.01, depth 6, relu, momentum 0.8."""
+    """Return a trial's value, maximised at lr 0.01, depth 6, relu, momentum 0.8."""
     value = -((math.log10(config["lr"]) + 2) ** 2) - 0.05 * (config["net"]["depth"] - 6) ** 2
     value += 0.3 * (config["net"]["kind"] == "<b>relu</b>") - 2 * (config["momentum"] - 0.8) ** 2
     return value - 2 * abs(load - config["momentum"])

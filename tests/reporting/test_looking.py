@@ -246,7 +246,7 @@ def test_the_lucky_and_the_steady_are_told_apart(mode):
     assert np.median(np.abs(np.array(marks.x) - marks.y)) < np.std(marks.x)
 
 
-# ---- what methods tell
+# ---- stories of methods
 
 
 @pytest.mark.parametrize(
@@ -273,6 +273,9 @@ def test_every_family_of_methods_tells_its_own_story(method, keys, options):
     for panel in panels:
         assert panel.caption.endswith(".")
         assert all(len(trace.y) > 0 for trace in panel.figure.data)
+        if panel.key == "contexts":
+            low, high = panel.figure.layout.yaxis.range
+            assert all(low <= min(trace.y) <= max(trace.y) <= high for trace in panel.figure.data)
 
 
 def test_the_density_of_each_context_integrates_to_one():

@@ -23,12 +23,12 @@ def ask(history, x=(0.5, 0.5)):
 
 
 def report(history, trial, value, step):
-    """What a trial came to at a step, in the user's sign."""
+    """Return a trial's value at a step, in the user's sign."""
     history.apply(Reported(trial, attempt=1, step=step, value=float(value)))
 
 
 def end(history, trial, kind=Kind.TOLD, **data):
-    """The end of a trial, or its pause; finished with its last report unless told otherwise."""
+    """End a trial, or pause it; by default it finishes with its last report."""
     if kind is Kind.TOLD and not data:
         data = {"value": history.value_of(history.records[trial].reports[-1][1])}
     history.apply(KINDS[kind].of(trial, data))
@@ -45,7 +45,7 @@ def follow(history, trial, scheduler, action, step):
 
 
 def curve(history, values, x=(0.5, 0.5), steps=None):
-    """A trial with these reports, at steps 1, 2, ... unless told otherwise; its number."""
+    """Add a trial with these reports, by default at steps 1, 2, ...; return its number."""
     trial = ask(history, x)
     for step, value in zip(steps or range(1, len(values) + 1), values, strict=True):
         report(history, trial, value, step)

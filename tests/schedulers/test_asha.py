@@ -28,7 +28,7 @@ def test_stop_keeps_the_top_of_a_rung():
         report(history, trial, value, 2)
         verdict = rule.decide(history, trial, 2)
         actions.append(verdict.action)
-        if i == 5:  # two of six go on
+        if i == 5:  # two of six continue
             assert verdict.numbers == {"rung": 2, "rank": 2, "of": 6, "cutoff": 0.58}
         if verdict.prune:
             end(history, trial, Kind.PRUNED)
@@ -138,7 +138,7 @@ def test_ordinals():
 
 @pytest.mark.parametrize("name", ["asha", "hyperband"])
 def test_short_study_with_paused_trials_has_a_result(name):
-    """Six trials are too few for every rung: once all are asked for, the best of those that came furthest goes on."""
+    """Six trials are too few for every rung: once all are asked for, the best of those that came furthest continues."""
     rule = {"scheduler": name, "scheduler_options": {"variant": "promote", "eta": 4}}
     searcher = Searcher(floats(1), "random", seed=3, trials=6, steps=64, **rule)
     asked = []  # at each end, how many trials had been asked for

@@ -1,4 +1,4 @@
-"""Which trials a scheduler judges, and by which."""
+"""A scheduler judges the right trials, beside the right ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RULES = {
 
 
 def searched(rule, values, steps=8):
-    """A searcher of which trials with these values at each step have run to their end, whatever was said of them."""
+    """Return a searcher whose trials, with these values at each step, have run to their end whatever the verdicts."""
     name = "asha" if rule == "promoting" else rule
     space = {"x": raybo.Float(0, 1)}
     searcher = raybo.Searcher(

@@ -152,7 +152,7 @@ def test_extreme_slopes_do_not_spoil_the_values(height, slope):
 
 
 def test_a_precipice_does_not_stop_the_climb():
-    """Gradients of 1e250 behind the maximum: the model that met them may overflow, the climb goes on or ends."""
+    """Gradients of 1e250 behind the maximum: the model of them may overflow, the climb continues or ends."""
 
     class Precipice:
         def value_and_gradient(self, X):

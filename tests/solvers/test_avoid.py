@@ -34,7 +34,7 @@ def test_discrete_domains_are_used_up_point_by_point(name):
 @pytest.mark.parametrize("apart", [0.0, 1e-3, 0.05, 0.3])
 @pytest.mark.parametrize("domain", ["line", "box", "mixed"])
 def test_the_distance_is_kept(name, apart, domain):
-    """Where the best point itself is pending: at least so far from it, and for a climber not much further.
+    """If the best point itself is pending: at least so far from it, and for a climber not much further.
 
     A climber steps aside by 1 to 3 times the distance, where a hill of curvature at most 10 loses little.
     """

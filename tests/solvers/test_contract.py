@@ -1,4 +1,4 @@
-"""What every solver keeps to, on every domain, with every function."""
+"""The contract of every solver, on every domain, with every function."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_mixed_domains_are_solved_on_every_axis(name):
 
 @pytest.mark.parametrize("name", CLIMBERS)
 def test_points_near_are_started_from(name):
-    """A hill on a plain, too narrow for uniform candidates to meet."""
+    """A hill on a plain, too narrow for uniform candidates to hit."""
     domain, near = DOMAINS["box"], np.full((1, 4), 0.82)
     assert solve(name, Narrow(), domain, np.random.default_rng(0), near=near).value > 0.99
     assert solve(name, Narrow(), domain, np.random.default_rng(0)).value == 0.0

@@ -126,7 +126,7 @@ def test_starts_do_not_all_lie_in_one_basin():
 
 
 class Ridge:
-    """What rises along a nearly straight edge in the continuous axes and falls steeply on both sides of it.
+    """A function that rises along a nearly straight edge in the continuous axes and falls steeply on both sides of it.
 
     Every level of the first axis has an edge of its own; that of the level below the middle one is the highest.
     """

@@ -18,7 +18,7 @@ from tests.solvers.problems import DOMAINS, Counted, Hill, Waves
 
 @pytest.fixture
 def calls(monkeypatch):
-    """What scipy's minimise is called with."""
+    """The arguments of scipy's minimise."""
     seen = []
 
     def spy(function, x0, **options):

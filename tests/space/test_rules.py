@@ -22,7 +22,7 @@ UNIT = {name: Float(0, 1) for name in "abc"}
 
 
 def holds(text, **values):
-    """Whether a rule over numbers holds."""
+    """Return True if a rule over numbers holds."""
     rule = read_rule(text, list(values), [Float(-1e9, 1e9)] * len(values))
     return bool(np.ravel(rule.holds({i: np.array([float(v)]) for i, v in enumerate(values.values())}))[0])
 

@@ -20,7 +20,7 @@ KEYS = st.text(st.characters(codec="ascii", categories=["L"]), min_size=1, max_s
 
 
 class Thing:
-    """A constant that only its identity tells from others."""
+    """A constant that differs from others by its identity only."""
 
 
 @st.composite

@@ -1,4 +1,4 @@
-"""What earlier studies know begins a study where they expect the best, and is kept in its journal alone."""
+"""Earlier studies have a study begin where they expect the best; its journal alone keeps what they know."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def test_a_journal_of_0_1_can_be_a_prior(tmp_path):
 
 
 def bad_priors(tmp_path, earlier):
-    """Priors that are refused, with what is said of them."""
+    """Priors that are refused, with the errors."""
     damaged = written(tmp_path / "damaged.db", earlier[0])
     content = bytearray(damaged.read_bytes())
     place = content.find(b'"suggest_seconds"')

@@ -1,4 +1,4 @@
-"""A journal's proposals made again, and what is said where one cannot be."""
+"""A journal's proposals made again, and the errors if one cannot be."""
 
 from __future__ import annotations
 

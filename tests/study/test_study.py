@@ -154,7 +154,7 @@ def test_without_pandas_the_remedy_is_told(study, monkeypatch):
 
 
 def kept_in(tmp_path, *places):
-    """A study of six trials that was told of these places, one after another."""
+    """A study of six trials that was given these places, one after another."""
     told = events()
     for place in places:
         told.append(Planned(trials=9, artifacts=place, number=len(told) + 1))

@@ -1,4 +1,4 @@
-"""What is known beforehand enters once, as what it is; what does not fit is refused with the reason."""
+"""Earlier results enter a study once, as what they are; those that do not fit are refused with the reason."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def other_study(space=SPACE, configs=(), description=None):
 
 
 def enter(path, description, known):
-    """How many trials that added to the journal."""
+    """Return how many trials that added to the journal."""
     with contextlib.closing(Journal(path, description)) as journal:
         events = warm_start.enter(journal, Searcher.of(description), known)
     return warm_start.count_added(events) + sum("enqueued" in str(event.data.get("tags")) for event in events)

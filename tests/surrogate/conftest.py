@@ -18,7 +18,7 @@ from raybo.surrogate import (
     random_grid_model,
 )
 
-STEP = 6e-6  # of central differences: the error of f's own rounding and of the third derivative meet here
+STEP = 6e-6  # of central differences: the errors of rounding and of the third derivative are equal here
 PAPER = random_grid_model()
 CATEGORIES = np.array([1 / 6, 0.5, 5 / 6])
 

@@ -78,6 +78,10 @@ def test_impossible_ranges_are_refused(wrong):
         Hyperparameter(**wrong)
 
 
+def test_a_range_may_be_a_single_value():
+    assert Hyperparameter(low=1.0, high=1.0).low == 1.0
+
+
 def test_the_presets_are_the_published_ones():
     grid = random_grid_model()
     assert (grid.kernel, grid.size(5), grid.mean) == ("matern32", 3, "zero")

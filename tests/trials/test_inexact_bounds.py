@@ -1,4 +1,4 @@
-"""What the figure inexact-bounds computes, against the same by brute force."""
+"""The computations of the figure inexact-bounds, against brute force."""
 
 from __future__ import annotations
 

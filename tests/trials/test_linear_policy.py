@@ -41,7 +41,7 @@ def cart_pole_step(state: np.ndarray, action: int) -> np.ndarray:
 
 
 def steps_from(start: tuple[float, ...], W: np.ndarray) -> int:
-    """How long a policy balances the simulation from a given state."""
+    """Return how long a policy balances the simulation from a given state."""
     simulation, limit, _ = simulator("CartPole")
     simulation.reset(seed=0)
     simulation.state = state = np.array(start)
@@ -163,10 +163,10 @@ def test_held_out_seeds_are_disjoint():
     assert returns() == returns()
     assert returns(held_out=True) == returns(held_out=True)
     assert len({returns(), returns(seed=1), returns(held_out=True), returns(seed=1, held_out=True)}) == 4
-    # a policy a hair away does the same from the same start, and meets other starts
+    # a policy a hair away does the same from the same start, and has other starts
     assert returns({**weights, "w1_1": 0.1 + 1e-12}) != returns()
     assert returns({**weights, "w1_1": 0.0}) == returns({**weights, "w1_1": -0.0})
-    # more episodes go on where fewer ended
+    # more episodes continue the fewer
     assert linear_policy(weights, episodes=20)["returns"].startswith(linear_policy(weights, episodes=3)["returns"])
 
 

@@ -7,6 +7,7 @@ import math
 import os
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -21,7 +22,7 @@ from raybo.study.study import Study, load
 from raybo.view import facts
 from raybo.view.figures import Figures, as_bytes
 from raybo.view.followed import Followed
-from raybo.view.parallel import plain_lines
+from raybo.view.parallel import _Axis, _colour, plain_lines
 from raybo.view.shelf import Shelf, identifier
 from raybo.view.trial import trial_page
 from tests.reporting.studies import failed_study, run
@@ -111,6 +112,7 @@ def test_rows_hold_exactly_the_changed_trials(tmp_path):
     assert [seen[i] for i in range(30)] == facts.rows(Followed(path), 0, 0)["rows"][:0] + sorted(
         facts.rows(Followed(path), 0, 0)["rows"]
     )
+    assert {json.dumps(row[-1]) for row in seen.values() if row[1] == "finished"} == {'{"f1": 0.5}'}
     assert facts.rows(followed, last, times)["rows"] == []
     assert len(facts.rows(followed, last, times + 1)["rows"]) == 30  # rows of another journal are void
     for wild in (10**11, -5):
@@ -351,6 +353,26 @@ def test_figures_are_redrawn_only_after_new_events(tmp_path):
     while figures.drawn is first and time.monotonic() < give_up:
         time.sleep(0.05)
     assert figures.drawn.last == 30
+
+
+def test_colours_of_lines_lie_between_those_of_the_scale():
+    assert _colour(1.0) == "rgb(22,54,95)"
+    assert _colour(0.6) == "rgb(79,131,185)"
+    assert _colour(0.8) == "rgb(50,92,140)"  # halfway between both
+
+
+def test_ticks_lie_between_the_ends_of_their_axis():
+    axis = _Axis(SimpleNamespace(values=[2.0, 4.0], range=(2.0, 6.0), label="x", tickvals=[2, 5], ticktext=["a", "b"]))
+    assert axis.heights.tolist() == [0.0, 0.5]
+    assert axis.ticks == [(0.0, "a"), (0.75, "b")]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(None, None), (True, "True"), (3, 3), (0.5, 0.5), (float("inf"), "inf"), (2**60, str(2**60))]
+)
+def test_cells_of_a_table_are_numbers_or_text(value, shown):
+    made = facts.plain(value)
+    assert (made, type(made)) == (shown, type(shown))
 
 
 def test_no_figure_needs_what_the_policy_forbids():

@@ -188,7 +188,7 @@ def test_token_stays_off_the_browsers_command_line(monkeypatch):
 
 
 async def sent(port, request):
-    """What a server answers to raw bytes before it closes the connection."""
+    """Return a server's answer to raw bytes before it closes the connection."""
     reader, writer = await asyncio.open_connection(HOST, port)
     writer.write(request)
     try:

@@ -49,7 +49,7 @@ def test_a_long_study_is_followed_at_little_cost(tmp_path):
 
 
 def look(followed, at, rows):
-    """What a page asks for in one look."""
+    """The requests of a page in one look."""
     as_bytes(facts.details("0" * 16, followed))
     while True:
         news = facts.rows(followed, at["last"], at["times"])

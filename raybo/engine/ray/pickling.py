@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copyreg
+import inspect
 import logging
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -11,8 +13,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from raybo.job.loading import directories_of
+from raybo.common.messages import first_line
+from raybo.job.loading import directories_of, is_loaded_by_path
 from raybo.job.shared_data import Shared
+
+UNSENDABLE = (  # reasons for which an object cannot be pickled by Ray either
+    r"^cannot pickle '([\w.]+\.)?(lock|RLock|generator|coroutine|async_generator|socket|_local|Connection|SSLContext)' "
+)
 
 
 def pickled(function: Callable[..., Any], data: Mapping[str, Shared[Any]] | None = None) -> bytes:
@@ -43,6 +50,46 @@ class _WithData:
 
     def __call__(self, config: Mapping[str, Any], **settings: Any) -> Any:
         return self.function(config, **settings, **{name: each.value for name, each in self.data.items()})
+
+
+def used_by(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the variables that travel with a function: those around it, and its module's if a worker cannot import it.
+
+    Empty for other callables.
+    """
+    try:
+        found = inspect.getclosurevars(inspect.unwrap(function))
+    except TypeError:
+        return {}
+    module = sys.modules.get(function.__module__)
+    by_value = module is None or not importable(module)
+    return {**(found.globals if by_value else {}), **found.nonlocals}
+
+
+def culprit(variables: Mapping[str, Any], dump: Callable[[Any], object], reasons: str = "") -> str:
+    """Return which variable cannot be pickled and why, in words; empty if all can.
+
+    Args:
+        dump: pickles a value, or raises.
+        reasons: a pattern of the reasons that count; other errors are passed over.
+    """
+    for name, value in variables.items():
+        try:
+            dump(value)
+        except Exception as error:  # noqa: BLE001  # whatever a user's object raises when it is pickled
+            if re.search(reasons, str(error)):
+                return f"{first_line(error)} (the variable {name!r})"
+    return ""
+
+
+def unsendable(variables: Mapping[str, Any]) -> str:
+    """Return the `culprit` among values of types that nobody can pickle, which is found before Ray is started."""
+    return culprit(variables, lambda value: value.__reduce_ex__(5), UNSENDABLE)
+
+
+def importable(module: Any) -> bool:
+    """Return True if a worker can import the module by name, and not only from its file."""
+    return module.__name__ != "__main__" and not is_loaded_by_path(module)
 
 
 def directories_for(name: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -55,6 +56,6 @@ class Capacity:
             room = workers_available(nodes, self._objective)
         except RayError:  # none at the moment: what is submitted waits for a node to come back
             room = 1
-        self.room = min(share_of(room, studies, place), self._plan.trials)
+        self.room = min(share_of(room, studies, place), self._plan.trials or sys.maxsize)
         # a trial that waits in Ray's queue would run in the room of another study
         self.timings = replace(self.timings, takes_all_room=studies == 1 and not self._objective.is_gang)

@@ -15,7 +15,8 @@ import ray
 from raybo.common.messages import first_line
 from raybo.engine.lifecycle import Life, Occurrence
 from raybo.engine.study.gang import Gang
-from raybo.engine.trial.task import MAKE_ROOM, TRACEBACK_CHARACTERS
+from raybo.engine.trial.lacks import MAKE_ROOM, NO_MEMORY
+from raybo.engine.trial.task import TRACEBACK_CHARACTERS
 from raybo.record.events import EventData
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class DispatchedTrial:
         life: its phase, its attempt, how often it lost its worker.
         task: Ray's reference to the running attempt, once it is submitted; a gang if it has several processes.
         submitted: when it was submitted, by the monotonic clock, in seconds.
+        processes: how many this attempt has.
         node: the node that it runs on; None until it has begun.
         node_lost: set when this attempt's node is lost; the next attempt has an event of its own.
         reason: why it is to stop; empty if it is not.
@@ -48,6 +50,7 @@ class DispatchedTrial:
     life: Life
     task: Any = None
     submitted: float = 0.0
+    processes: int = 1
     node: str | None = None
     node_lost: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     reason: str = ""
@@ -75,6 +78,11 @@ class DispatchedTrial:
     def nodes(self) -> Sequence[str | None]:
         """The nodes that it runs on; None for one that is not known, as it has not begun there."""
         return [self.node] if self.gang is None else self.gang.nodes
+
+    @property
+    def has_begun(self) -> bool:
+        """True if this attempt has begun on a node."""
+        return self._started.is_set()
 
     def start(self, node: str) -> None:
         """Note that it has begun on a node; its time limit counts from here."""
@@ -147,7 +155,7 @@ async def _returned(task: Any) -> Any:
 def outcome_of_error(error: Exception) -> Outcome:
     """Classify a failure that Ray reports: the loss of a worker, unless the job caused it."""
     if isinstance(error, ray.exceptions.OutOfMemoryError):
-        return Occurrence.OVER_LIMIT, {"reason": f"it was killed for lack of memory: {first_line(error)}"}
+        return Occurrence.OUT_OF_MEMORY, {"reason": f"{NO_MEMORY}: Ray killed its worker: {first_line(error)}"}
     if isinstance(error, ray.exceptions.RayTaskError):  # before the objective began: its code could not be loaded
         last = str(error).strip().splitlines()[-1]
         if UNLOADED in str(error) and not last.startswith(("ImportError", "ModuleNotFoundError")):

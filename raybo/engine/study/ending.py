@@ -35,6 +35,10 @@ class Ending:
         self.stopped = self.stopped or reason
         return is_first
 
+    def finish(self, reason: str) -> None:
+        """Ask for no further proposal for this reason, while the trials that run end by themselves."""
+        self.enough = self.enough or reason
+
     def hopeless(self, workers: int) -> str:
         """Return the reason to stop if the first trials, at least one per worker, all failed alike; empty otherwise."""
         failures = self._log.repeated_failures

@@ -9,22 +9,25 @@ A thread writes: while it waits for the disk, the study continues, and events ad
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
-from raybo.common.errors import JournalError
+from raybo.common.errors import JournalError, SpaceError
 from raybo.engine.plan import Plan
 from raybo.engine.status import SHOWN, Status, config_text
+from raybo.engine.study.budget_clock import BudgetClock
 from raybo.engine.study.committed import Before, Committed
 from raybo.engine.study.repeated_failures import RepeatedFailures
 from raybo.engine.study.timings import Timings
 from raybo.job.objective import Objective
 from raybo.journal import Journal, clean
 from raybo.journal.beside import without_password
+from raybo.record.budget import Budget, used
 from raybo.record.code import last_code
 from raybo.record.confirmed import again_count
 from raybo.record.events import (
@@ -39,11 +42,13 @@ from raybo.record.events import (
     TrialEvent,
     artifacts_of,
 )
+from raybo.record.history import History
 from raybo.record.origin import Origin
 from raybo.record.states import COUNTED, FAILURES, State
 from raybo.record.stopping import Stopping
 from raybo.record.trial import saved_share
 from raybo.searcher import NO_CONTEXT, Searcher
+from raybo.study import warm_start
 
 E = TypeVar("E", bound=Event)
 
@@ -64,6 +69,7 @@ class EventLog:
         improved: number of the last event that brought a better best, committed or not.
         losses: how often each trial had lost its worker when the journal was opened.
         failures: the trials that had failed when the journal was opened, and the numbers of those events.
+        clock: counts the budget; None if there is none.
         touched: the trials of which the journal held more than that they were asked for when it was opened.
         stopping: whether the study has found enough; knows what is not committed too.
         alike: how the first trials of this command have failed, all of them; committed or not.
@@ -117,12 +123,17 @@ class EventLog:
                 self.note(f"prior: {prior.in_words(self.searcher.space.names)}")
             if len(priors) > PRIORS:
                 self.note(f"and {len(priors) - PRIORS} more, see `raybo show --priors`")
+        budget = plan.options.allowance
+        self.clock = None if budget is None else _clock(plan, budget, self.journal.events)
         place = None if plan.artifacts is None else without_password(plan.artifacts)
         events = self.journal.events
         place = None if place in artifacts_of(events)[:1] else place
         code = None if plan.code == last_code(events) else plan.code
-        if self.searcher.ledger.planned != plan.trials or place is not None or code is not None:
-            self.add(Planned(trials=plan.trials, artifacts=place, code=code))
+        history, cost = self.searcher.history, plan.options.cost
+        is_new = (history.planned, history.budget, history.cost) != (plan.trials, budget, cost)
+        if is_new or place is not None or code is not None:
+            amount, price = (None, None) if budget is None else (budget.amount, budget.price)
+            self.add(Planned(trials=plan.trials, artifacts=place, code=code, budget=amount, price=price, cost=cost))
 
     @property
     def newest(self) -> int:
@@ -144,6 +155,8 @@ class EventLog:
         ):
             self.improved = numbered.number
         self._update(numbered)
+        if self.clock is not None:
+            self.clock.hear(numbered)
         self.committed.add(numbered, before)
         self._unwritten.append(numbered)
         return numbered
@@ -199,6 +212,16 @@ class EventLog:
             if isinstance(event, Told):
                 self.timings.trials.append(event.seconds or 0.0)
 
+    def wanted_again(self) -> list[int]:
+        """Return the trials that had failed when this command began, and that its options run again."""
+        options, records = self.plan.options, self.searcher.history.records
+        return [
+            number
+            for number, event in self.failures.items()
+            if event <= self.plan.known
+            and (options.retry_oom if records[number].lacked_memory else options.retry_failed)
+        ]
+
     def status(self, running: int, reason: str, after: int) -> Status:
         """The study now.
 
@@ -211,9 +234,15 @@ class EventLog:
         elapsed = time.monotonic() - self.plan.begun
         here = ended - self._ended_before
         best = self.committed.incumbent
+        confirming, trials, clock = self.committed.run_again, self.plan.trials, self.clock
+        more = None if trials is None else max(0, trials + confirming - ended)
+        left = elapsed / here * more if here and more is not None else None
+        rest = math.inf if clock is None else clock.seconds_left
+        if rest < math.inf:
+            left = rest if left is None else min(left, rest)
         return Status(
             metric=self.plan.description.metric,
-            planned=self.plan.trials + (confirming := self.committed.run_again),
+            planned=None if trials is None else trials + confirming,
             confirming=confirming,
             finished=self.committed.count(State.FINISHED),
             failed=self.committed.count(*FAILURES),
@@ -221,7 +250,10 @@ class EventLog:
             best=None if best is None else (best.number, cast(float, best.value)),
             suggest_seconds=self.timings.suggest_seconds,
             elapsed=elapsed,
-            left=elapsed / here * max(0, self.plan.trials + confirming - ended) if here else None,
+            left=left,
+            worth=None if self.stopping.worth is None else (self.stopping.worth, self.stopping.limits.unit),
+            budget=None if clock is None else (min(clock.spent, clock.budget.amount), clock.budget),
+            still=round(rest * here / elapsed) if here and rest < math.inf else None,
             notes=[text for number, text in self._notes if number > after],
             last_event=self.committed.last_event,
             reason=reason,
@@ -239,11 +271,18 @@ class EventLog:
             front=self._front(),
         )
 
+    def propose(self, history: History) -> Asked:
+        """Return the proposal after a history, with what the study's limits need to know of it."""
+        limits = self.plan.options.limits
+        with_gain = limits.stop_below_gain is not None or limits.stop_when_not_worth is not None
+        spent = None if self.clock is None else self.clock.spent
+        return self.searcher.propose(history, with_gain=with_gain, spent=spent)
+
     def end(self, reason: str) -> None:
         """Record why the study ends before its trials have all been run, unless that was the last that was said."""
         last = self._last
         if not isinstance(last, Ended) or last.reason != reason:
-            self.add(Ended(reason=reason))
+            self.add(Ended(reason=reason, spent=None if self.clock is None else round(self.clock.spent, 6)))
 
     def _front(self) -> tuple[int, float] | None:
         """Size and hypervolume of the committed front, found anew when a trial has finished; None with one metric."""
@@ -258,11 +297,23 @@ class EventLog:
         """Tell who watches something that no event holds."""
         self._notes.append((self.newest + 1, text))
 
+    def enqueued(self, row: Any) -> Event | None:
+        """Return the event of asking for an enqueued configuration; None if it is no news, or does not fit: a note.
+
+        Args:
+            row: the configuration, as `Space.pack` makes it.
+        """
+        try:
+            return warm_start.wanted(self.searcher, row)
+        except SpaceError as error:
+            self.note(f"an enqueued configuration does not fit: {error}")
+            return None
+
     def has_asked_enough(self) -> bool:
         """Return True if no further trial is needed, provided that the running ones end with a result or a failure."""
         trials, history = self.searcher.trials, self.searcher.history
         not_counted = self.committed.count(State.STOPPED) + again_count(trials, history)
-        return len(trials) - not_counted >= self.plan.trials
+        return self.plan.trials is not None and len(trials) - not_counted >= self.plan.trials
 
     def close(self) -> None:
         """Close the journal once everything written is on disk."""
@@ -315,3 +366,13 @@ class EventLog:
         if rule is None or trial.step or trial.origin is Origin.ADDED:
             return ""
         return f"it finished without a report, so the scheduler {rule.name} had nothing to judge"
+
+
+def _clock(plan: Plan, budget: Budget, events: Sequence[Event]) -> BudgetClock:
+    """Return the clock of a budget that goes on from what the journal's events have used of it.
+
+    Time counts from the beginning of the command, also if the study's process has begun again since.
+    """
+    if budget.is_time:
+        return BudgetClock(budget, used([event for event in events if event.number <= plan.known], budget), plan.begun)
+    return BudgetClock(budget, used(events, budget))

@@ -41,6 +41,7 @@ class Gang:
         admission: held while a gang waits for its placement group, so that the one that has waited longest is first.
         submit: submits the process of an index into the placement group; returns Ray's reference.
         answer: the study's answer to a report at a step, the same for all.
+        placed: called when there is room for all.
         begun: called with the first one's node when all have begun.
         note: tells who watches something.
         outcome_of_error: classifies a failure that Ray reports.
@@ -54,6 +55,7 @@ class Gang:
         admission: asyncio.Lock,
         submit: Callable[[Any, int], Any],
         answer: Callable[[int], Answer],
+        placed: Callable[[], None],
         begun: Callable[[str], None],
         note: Callable[[str], None],
         outcome_of_error: Callable[[Exception], tuple[Occurrence, EventData]],
@@ -62,7 +64,8 @@ class Gang:
         self.is_placed = False
         self.meetings = Meetings(count, answer, note)
         self._reserve, self._admission, self._submit = reserve, admission, submit
-        self._on_begun, self._note, self._outcome_of_error = begun, note, outcome_of_error
+        self._on_placed, self._on_begun, self._note = placed, begun, note
+        self._outcome_of_error = outcome_of_error
         self._group: Any = None
         self._refs: list[Any] = []
         self._watched: list[asyncio.Task[None]] = []
@@ -158,6 +161,7 @@ class Gang:
         if self._is_cancelled:
             return
         self.is_placed = True
+        self._on_placed()
         for index in range(self.count):
             self._refs.append(self._submit(self._group, index))
             self._watched.append(asyncio.ensure_future(self._watch(index)))

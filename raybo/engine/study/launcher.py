@@ -39,6 +39,7 @@ class Launcher:
         keep: which checkpoints of trials that have ended are kept.
         may_grow: whether there may be room later for a trial for which there is none.
         judge: gives the verdicts on reports.
+        placed: called when there is room for all processes of a trial.
         note: tells who watches something.
     """
 
@@ -56,6 +57,7 @@ class Launcher:
         keep: Keep,
         may_grow: bool,
         judge: Judge,
+        placed: Callable[[], None],
         note: Callable[[str], None],
     ) -> None:
         self.objective = objective
@@ -63,7 +65,7 @@ class Launcher:
         self.home = StudyHandle(ray.get_runtime_context().current_actor, name, journal, notifies, artifacts, keep)
         self.seed = seed
         self.fresh_workers = fresh_workers
-        self.may_grow, self.judge, self.note = may_grow, judge, note
+        self.may_grow, self.judge, self.placed, self.note = may_grow, judge, placed, note
         self._admission = asyncio.Lock()
         place = f"{socket.gethostname()} {journal}"
         self._groups = f"raybo-{hashlib.sha256(place.encode()).hexdigest()[:16]}"
@@ -87,7 +89,8 @@ class Launcher:
         count = self.objective.processes_of(config)
         if callable(self.objective.processes) and not self.may_grow:
             workers_available(cast(Any, ray).nodes(), self.objective, count)
-        if not self.objective.is_gang:
+        dispatched.processes = count
+        if count == 1:
             dispatched.submit(self.task, *arguments)
             return
         task = self.task
@@ -97,6 +100,7 @@ class Launcher:
             admission=self._admission,
             submit=lambda group, index: task.remote_in(group, index, *arguments),
             answer=lambda step: self.judge.answer(dispatched, attempt),
+            placed=self.placed,
             begun=dispatched.start,
             note=lambda text: self.note(f"trial {trial}: {text}"),
             outcome_of_error=outcome_of_error,

@@ -33,6 +33,7 @@ from raybo.journal.requests import Request
 from raybo.record.events import EventData
 
 STOP_REASON = "stopped by the user"
+BUDGET_SECONDS = 0.5  # between two looks at the budget at most
 
 
 class StudyLoop:
@@ -74,15 +75,13 @@ class StudyLoop:
         self.runs.judge.recover()
         self.next_trials.recover()
         self.ending.check_enough()
-        beside: list[asyncio.Future[None] | asyncio.TimerHandle] = []
+        beside: list[asyncio.Future[None]] = []
         if self.runs.on_cluster:
             beside.append(asyncio.ensure_future(self._watch_nodes()))
         if self.plan.is_kept:
             beside.append(asyncio.ensure_future(watch_requests(self.plan, self._stop_for_user, self._enqueue)))
-        if (minutes := self.plan.options.max_minutes) is not None:
-            left = self.plan.begun + 60 * minutes - time.monotonic()
-            reason = f"time limit of {minutes:g} minutes"
-            beside.append(asyncio.get_running_loop().call_later(max(0.0, left), self.stop, reason))
+        if not self.runs.check_budget():
+            beside.append(asyncio.ensure_future(self._watch_budget()))
         try:
             if self.plan.elastic:
                 await self.capacity.update(await asyncio.get_running_loop().run_in_executor(None, ray.nodes))
@@ -163,6 +162,11 @@ class StudyLoop:
     async def _enqueue(self, request: Request) -> None:
         if await self.next_trials.enqueue(request):
             self._open_workers()
+
+    async def _watch_budget(self) -> None:
+        """End the study when its budget is used."""
+        while (clock := self.log.clock) is not None and not self.runs.check_budget():
+            await asyncio.sleep(min(clock.seconds_left, BUDGET_SECONDS))
 
     async def _watch_nodes(self) -> None:
         """Give up trials whose node was lost, and use all the room that there is unless the user said how much."""

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from typing import cast
 
-from raybo.common.errors import JournalError, SpaceError
+from raybo.common.errors import JournalError
 from raybo.engine.lifecycle import Life, Occurrence, Phase
 from raybo.engine.plan import Plan
 from raybo.engine.study.capacity import Capacity
@@ -21,10 +21,7 @@ from raybo.journal.requests import Request
 from raybo.record.events import Begun, Event
 from raybo.record.origin import Origin
 from raybo.record.states import State
-from raybo.study import warm_start
 from raybo.study.confirmation import still_to_run
-
-WAIT_SECONDS = 0.05  # between two looks whether a trial of several processes still waits for its room
 
 
 class NextTrials:
@@ -58,8 +55,7 @@ class NextTrials:
                 if trial.origin is not Origin.ENQUEUED or trial.number in self.log.touched:  # else it has yet to begin
                     self.runs.apply(dispatched, Occurrence.STUDY_LOST, {"reason": "the study was interrupted"})
         self.log.commit()
-        if self.plan.options.retry_failed:
-            self._retried.extend(number for number, event in self.log.failures.items() if event <= self.plan.known)
+        self._retried.extend(self.log.wanted_again())
 
     def can_promote(self) -> bool:
         """True if a paused trial is to continue."""
@@ -109,11 +105,7 @@ class NextTrials:
         if self.ending.stopped or request.values is None:
             return False
         async with self._asking:  # no proposal is on its way
-            try:
-                asked = warm_start.wanted(self.log.searcher, request.values)
-            except SpaceError as error:
-                self.log.note(f"an enqueued configuration does not fit: {error}")
-                asked = None
+            asked = self.log.enqueued(request.values)
             if asked is not None:
                 self.proposals.forget()
                 self._first.append(self._add(asked).life.trial)
@@ -134,8 +126,7 @@ class NextTrials:
                 return self._promoted()
             if what is Turn.LEAVE:
                 return None
-            while self.runs.is_any_waiting():  # what is asked for later knows more
-                await asyncio.sleep(WAIT_SECONDS)
+            await self.runs.all_placed()  # what is asked for later knows more
             asked = self._confirmation() if self._to_confirm else await self.proposals.take()
             if self.ending.stopped or (self.ending.enough and self._to_confirm is None):
                 return None

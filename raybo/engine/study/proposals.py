@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from raybo.engine.study.event_log import EventLog
 from raybo.engine.study.timings import Timings
 from raybo.record.events import Asked
-from raybo.record.history import History
 
 SWITCH_SECONDS = 0.0005  # the thread that proposes must not keep the event loop waiting for Python's usual 5 ms
 
@@ -33,7 +32,7 @@ class Proposals:
         """Return the proposal that was prepared while trials ran, or a fresh one if the best has improved since."""
         prepared, self.prepared = self.prepared, None
         if prepared is None:
-            return self._propose(self.log.searcher.history) if self.timings.is_instant() else await self._in_thread()
+            return self.log.propose(self.log.searcher.history) if self.timings.is_instant() else await self._in_thread()
         asked = await prepared
         if asked.seen < self.log.improved and self.timings.is_replaceable():
             return await self._in_thread()
@@ -54,8 +53,4 @@ class Proposals:
 
     def _in_thread(self) -> asyncio.Future[Asked]:
         history = self.log.searcher.history.copy()
-        return asyncio.get_running_loop().run_in_executor(self.thread, self._propose, history)
-
-    def _propose(self, history: History) -> Asked:
-        """Return the proposal after a history, with its expected gain if the study may end for that."""
-        return self.log.searcher.propose(history, with_gain=self.log.plan.options.stop_below_gain is not None)
+        return asyncio.get_running_loop().run_in_executor(self.thread, self.log.propose, history)

@@ -27,6 +27,11 @@ ECHO = re.compile(
 )
 
 
+def is_echo(reason: str) -> bool:
+    """True if the reason of a failure is a lost connection: another process's end."""
+    return ECHO.search(reason) is not None
+
+
 @dataclass(frozen=True)
 class RankEnding:
     """The end of one process of a trial.
@@ -48,10 +53,11 @@ class RankEnding:
     @property
     def is_echo(self) -> bool:
         """True if it tells of nothing but a lost connection: of another process's end."""
-        return self.occurrence is Occurrence.RAISED and ECHO.search(self.data.get("reason", "")) is not None
+        return self.occurrence is Occurrence.RAISED and is_echo(self.data.get("reason", ""))
 
 
 _WORST_FIRST = (
+    Occurrence.OUT_OF_MEMORY,
     Occurrence.OVER_LIMIT,
     Occurrence.WORKER_LOST,
     Occurrence.NEVER_BEGAN,

@@ -25,7 +25,7 @@ from raybo.engine.trial.captured_output import read_unsent
 from raybo.engine.trial.report_sender import Answer
 from raybo.engine.trial.task import PackedFunction
 from raybo.job.objective import Objective
-from raybo.record.events import KINDS, LOST, ContextObserved, EventData
+from raybo.record.events import KINDS, LOST, MEMORY, ContextObserved, EventData
 from raybo.record.origin import Origin
 from raybo.schedulers.rule import JOB
 
@@ -66,18 +66,25 @@ class TrialRuns:
         self.output = TrialOutput(plan.path if plan.is_kept else None, log.note, plan.artifacts)
         self._name = secrets.token_hex(8)
         self._own_raylet = OwnRaylet()
+        self._moved = asyncio.Event()  # a trial that may have waited for room has it, or is over
         self.launcher = Launcher(
             objective,
             function,
             name=self._name,
             journal=plan.path,
             seed=plan.description.seed,
-            notifies=plan.options.trial_seconds is not None or on_cluster or log.searcher.context is not None,
+            notifies=(
+                plan.options.trial_seconds is not None
+                or on_cluster
+                or log.searcher.context is not None
+                or objective.is_gang
+            ),
             fresh_workers=plan.options.fresh_workers,
             artifacts=plan.artifacts,
             keep=plan.options.keep_checkpoints,
             may_grow=plan.grows,
             judge=self.judge,
+            placed=self._moved.set,
             note=log.note,
         )
 
@@ -86,6 +93,11 @@ class TrialRuns:
         """Number of trials that run; a cluster that is to grow has some more that wait."""
         count = sum(dispatched.life.phase is Phase.RUNNING for dispatched in self.dispatched.values())
         return min(count, self.capacity.room)
+
+    def _processes_running(self) -> int:
+        """Return how many processes the trials have that run, and not those that wait in Ray's queue."""
+        running = [each for each in self.dispatched.values() if each.life.phase is Phase.RUNNING]
+        return sum(1 if each.gang is None else each.gang.count for each in running[: self.capacity.room])
 
     def add(self, life: Life) -> DispatchedTrial:
         """Return a trial that is to be submitted."""
@@ -98,12 +110,26 @@ class TrialRuns:
             for dispatched in self.dispatched.values():
                 dispatched.stop(reason)
 
+    def check_budget(self) -> bool:
+        """End the study if its budget is used; True if it is, or there is none."""
+        clock = self.log.clock
+        if clock is None:
+            return True
+        if not clock.is_over:
+            return False
+        if self.plan.options.let_finish:
+            self.ending.finish(clock.reason)
+        else:
+            self.stop(clock.reason)
+        return True
+
     # ---- what trials send, of an attempt that may be over
 
     def started(self, number: int, attempt: int, node: str) -> None:
         """Count the time limit of an attempt that begins on a node."""
         if (dispatched := self._current(number, attempt)) is not None:
             dispatched.start(node)
+            self._moved.set()
 
     def context_observed(self, number: int, attempt: int, data: EventData) -> None:
         """Record the context that a trial has observed before its end."""
@@ -122,10 +148,20 @@ class TrialRuns:
         dispatched = self._current(number, attempt)
         return None if dispatched is None else dispatched.gang
 
-    def is_any_waiting(self) -> bool:
-        """True if a trial waits until there is room for all its processes."""
-        gangs = [dispatched.gang for dispatched in self.dispatched.values()]
-        return any(gang is not None and not gang.is_placed for gang in gangs)
+    async def all_placed(self) -> None:
+        """Wait until no trial waits for room for all its processes."""
+        while self._is_any_waiting():
+            self._moved.clear()
+            await self._moved.wait()
+
+    def _is_any_waiting(self) -> bool:
+        if not self.launcher.objective.is_gang:
+            return False
+        running = [each for each in self.dispatched.values() if each.task is not None]
+        is_full = sum(each.processes for each in running) > self.capacity.room
+        return any(
+            not each.gang.is_placed if each.gang is not None else is_full and not each.has_begun for each in running
+        )
 
     def _current(self, number: int, attempt: int) -> DispatchedTrial | None:
         dispatched = self.dispatched.get(number)
@@ -183,8 +219,11 @@ class TrialRuns:
         """
         dispatched.life, following = dispatched.life.after(occurrence, retries=self.plan.options.retries)
         life = dispatched.life
+        self._moved.set()
         if following.free:
             del self.dispatched[life.trial]
+        if self.log.clock is not None:
+            self.log.clock.set_processes(self._processes_running())
         if following.record is None:
             return following
         data = {**data, "attempt": life.attempt}
@@ -193,12 +232,15 @@ class TrialRuns:
             data["losses"] = life.losses
         if life.phase is Phase.LOST:
             data["kind"] = LOST
+        elif occurrence is Occurrence.OUT_OF_MEMORY and following.free:
+            data["kind"] = MEMORY
         added = self.log.add(KINDS[following.record].of(life.trial, data))
         if following.submit:
             self.log.commit()
         if reason := self.ending.hopeless(self.capacity.room):
             self.stop(reason)
         self.ending.check_enough()
+        self.check_budget()
         if following.free:
             loop = asyncio.get_running_loop()
             loop.call_later(SHARE_SECONDS, self.log.commit_in_background, added.number)

@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from raybo.common.environment import environment
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.trial.checkpoints import Checkpoints
 from raybo.engine.trial.report_sender import (
@@ -28,7 +29,7 @@ from raybo.engine.trial.report_sender import (
     ReportSender,
     TakeContext,
 )
-from raybo.engine.trial.seat import LOOPBACK, Arrival, Seat
+from raybo.engine.trial.seat import LOOPBACK, Arrival, Seat, seats
 from raybo.record.events import EventData
 
 GONE = Answer("gone", "its study has given it up")
@@ -90,8 +91,7 @@ class Gathering:
 def seated(gathering: Gathering, index: int, info: AttemptInfo, checkpoints: Checkpoints) -> Iterator[Seat | None]:
     """Wait for the other processes, and yield this one's place, with the environment variables that say it.
 
-    The first one holds a port meanwhile, without listening, so that nobody else is given it. Either all of them
-    continue from the trial's checkpoint or none.
+    The first one holds a port meanwhile. Either all of them continue from the trial's checkpoint or none.
     """
     import ray
 
@@ -100,16 +100,11 @@ def seated(gathering: Gathering, index: int, info: AttemptInfo, checkpoints: Che
     checkpoints.begin()  # before any other process saves
     has_checkpoint = info.checkpoint is None or checkpoints.last() is not None
     with contextlib.ExitStack() as held:
-        port = 0
-        if index == 0:
-            holder = held.enter_context(socket.socket())
-            holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            holder.bind(("", 0))
-            port = holder.getsockname()[1]
+        port = 0 if index else held.enter_context(_held_port())
         devices = tuple(context.get_accelerator_ids().get("GPU", ()))
         seat = gathering.arrive(Arrival(context.get_node_id(), address(), port, devices, has_checkpoint))
         if seat is not None:
-            held.enter_context(_environment(_variables(seat)))
+            held.enter_context(environment(_variables(seat)))
             checkpoints.rank = seat.rank
             if not seat.has_checkpoint:
                 checkpoints.forget()
@@ -119,25 +114,30 @@ def seated(gathering: Gathering, index: int, info: AttemptInfo, checkpoints: Che
             _leave_process_group()
 
 
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """Set the environment variables of the only process of a trial, of which others have several, within the block."""
+    with _held_port() as port, environment(_variables(seats([Arrival("", LOOPBACK, port)])[0])):
+        try:
+            yield
+        finally:
+            _leave_process_group()
+
+
+@contextlib.contextmanager
+def _held_port() -> Iterator[int]:
+    """Yield a port that nobody else is given within the block, as it is bound here without listening."""
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("", 0))
+        yield holder.getsockname()[1]
+
+
 def _variables(seat: Seat) -> dict[str, str]:
     found = seat.variables
     if seat.address == LOOPBACK and sys.platform == "linux" and INTERFACE not in os.environ:
         found[INTERFACE] = "lo"
     return found
-
-
-@contextlib.contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 def _leave_process_group() -> None:

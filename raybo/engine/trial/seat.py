@@ -51,7 +51,7 @@ class Seat:
 
     @property
     def place(self) -> dict[str, Any]:
-        """Where the process is among the others, as `raybo.current_trial()` shows it."""
+        """The place of the process among the others, as `raybo.current_trial()` shows it."""
         names = ("rank", "world_size", "local_rank", "local_world_size", "node_rank")
         return {name: getattr(self, name) for name in names}
 

@@ -7,7 +7,6 @@ study itself notices that a worker was killed.
 from __future__ import annotations
 
 import contextlib
-import errno
 import inspect
 import socket
 import sysconfig
@@ -34,7 +33,8 @@ from raybo.engine.trial import rank
 from raybo.engine.trial.artifacts import trial_files
 from raybo.engine.trial.captured_output import Chunk, capture_output
 from raybo.engine.trial.child_processes import isolate_child_processes
-from raybo.engine.trial.rank import GONE, Gathering, output_to, seated, sender_of, without_result
+from raybo.engine.trial.lacks import NO_MEMORY, REASON_CHARACTERS, lacked_memory, lacked_room
+from raybo.engine.trial.rank import GONE, Gathering, alone, output_to, seated, sender_of, without_result
 from raybo.engine.trial.report_sender import AttemptInfo, MakeSender, ReportSender, answer_of, offline_sender
 from raybo.engine.trial.result import left_out, read_result, read_results
 from raybo.job.current_trial import CurrentTrial, running
@@ -48,12 +48,9 @@ from raybo.space import Config, Reading, Space, read_context
 
 LARGE_BYTES = 10 * 2**20  # a pickled function of this size or more is sent as an object
 TRACEBACK_CHARACTERS = 4_000
-REASON_CHARACTERS = 250
 NOTE_CHARACTERS = 300
 TERSE = (LookupError, AssertionError)  # errors whose messages say little without the line that raised them
 LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))
-CAUSES = 10  # of an exception, one of the other
-MAKE_ROOM = "make room on the disk; --retry-failed runs again what is lost by then"
 OURS = __file__, pickling.__file__, rank.__file__  # a traceback leaves out the lines of these files
 
 
@@ -135,6 +132,7 @@ def trial_task(
 
     # what does not change is in a closure, which Ray sends to a worker once
     settings, goals, context = dict(objective.settings), objective.goals, objective.context
+    is_gang = objective.is_gang
     threads = max(1, int(objective.num_cpus))
     inline, tokens, named = packed.function, packed.tokens, packed.named
 
@@ -165,7 +163,9 @@ def trial_task(
             current = CurrentTrial(number, attempt, seed, config, directory)
             send = partial(answer_of, actor, number, attempt)
             make_sender: MakeSender = partial(ReportSender, info, send, checkpoints)
-            if gathering is not None:
+            if gathering is None and is_gang:
+                held.enter_context(alone())
+            elif gathering is not None:
                 seat = held.enter_context(seated(gathering, index, info, checkpoints))
                 if seat is None:
                     return Occurrence.STOPPED, {"reason": GONE.why}, rest
@@ -296,7 +296,10 @@ def run_trial(
         if (full := lacked_room(error)) is not None:
             return Occurrence.WORKER_LOST, {"reason": full}
         observed = _read_context(context, contexts) if contexts else EventData()
-        return Occurrence.RAISED, {**data, "seconds": _since(begun), **observed, **_described(error)}
+        described = {**data, "seconds": _since(begun), **observed, **_described(error)}
+        if lacked_memory(error):
+            return Occurrence.OUT_OF_MEMORY, {**described, "reason": f"{NO_MEMORY}: {described['reason']}"}
+        return Occurrence.RAISED, described
     data = {**data, "seconds": _since(begun), **_read_context(context, contexts)}
     if others:
         data["metrics"] = others
@@ -341,18 +344,6 @@ def _line_of(error: BaseException) -> str:
         at = (own or frames)[-1]
         return f" ({Path(at.filename).name}:{at.lineno}{f': {at.line}' if at.line else ''})"
     return ""
-
-
-def lacked_room(error: BaseException) -> str | None:
-    """Return, in words, that a disk was full, which is no fault of the job's; None if something else is wrong."""
-    seen: BaseException | None = error
-    for _ in range(CAUSES):
-        if seen is None:
-            break
-        if isinstance(seen, OSError) and seen.errno in (errno.ENOSPC, errno.EDQUOT):
-            return f"{in_words(seen)[:REASON_CHARACTERS]}; {MAKE_ROOM}"
-        seen = seen.__cause__ or seen.__context__
-    return None
 
 
 def _since(begun: float) -> float:

@@ -22,7 +22,8 @@ What it does, and why:
 - If choices open parameters of their own, expected improvement alone, on values that are only standardised: the best
   values of two branches differ little, and the power that makes values normal squeezes just these together.
 - Multi-start climbing from the best of 500 points; integers and categories are searched as such, one at a time.
-- Failed trials count as the worst value seen; pending ones are believed at each model's mean.
+- Running out of memory is a constraint, learnt from the trials that did. Other failed trials count as the worst value
+  seen; pending ones are believed at each model's mean.
 - Constraints: expected improvement on one model, times the probability that all hold. A bound in its place stays off
   the edge of what is allowed, where the best usually is: it gains little there beside what the probability loses.
   Several metrics: expected hypervolume improvement, which bounds of scalarisations did not beat (`multi_objective`).
@@ -52,8 +53,10 @@ from raybo.methods.parts.initial_design import explain_design, is_in_design, sob
 from raybo.methods.parts.learning_curves import has_cut_curves
 from raybo.methods.parts.local_maximiser import maximise, maximise_at_home
 from raybo.methods.parts.local_models import ManyObservations, is_large, ranked
+from raybo.methods.parts.memory_limit import with_memory_limit
 from raybo.methods.parts.multi_objective import FitOptions, maximise_goals
 from raybo.methods.parts.next_point import solve_apart, taken
+from raybo.methods.parts.trial_costs import costs_that_matter, per_cost
 from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
 from raybo.solvers import Solution
@@ -99,12 +102,13 @@ class Auto(Method):
         """Return the next point, by the first rule that applies."""
         if history.generation == 1:
             return propose_as_0_1(history, rng, self.initial)
-        if history.goals.is_plain and has_cut_curves(history):
+        limited = with_memory_limit(history)
+        if limited.goals.is_plain and has_cut_curves(history):
             return propose_for_last_step(history, rng, self.initial, transform(history))
         if is_first(history, self.initial):
             return first_point(history, rng)
-        if not history.goals.is_plain:
-            return propose_for_goals(history, rng)
+        if not limited.goals.is_plain:
+            return propose_for_goals(limited, rng)
         if is_large(history):
             return propose_among_many(history, rng)
         if len(history.y) >= MANY:
@@ -154,7 +158,7 @@ def propose_by_committee(history: History, rng: np.random.Generator, members: Se
     if takes_bound(history, rng):
         name, found = "ucb", maximise(models.bound(OPTIMISM))
     else:
-        name, found = "log-ei", maximise(believing(models.improvement(), history))
+        name, found = "log-ei", maximise(per_cost(believing(models.improvement(), history), history))
     if leaves_hill(models.prediction(found.x), rng):
         name, found = "far", maximise(models.bound(FAR_OPTIMISM))
     prediction = models.prediction(found.x)
@@ -162,8 +166,13 @@ def propose_by_committee(history: History, rng: np.random.Generator, members: Se
 
 
 def takes_bound(history: History, rng: np.random.Generator) -> bool:
-    """Return true if the acquisition is a confidence bound: every other time, unless choices open parameters."""
-    return not history.cube.is_conditional and bool(rng.random() < 0.5)
+    """Return true if the acquisition is a confidence bound: every other time, unless choices open parameters.
+
+    Never while trials differ in cost: only an improvement can be weighed against it.
+    """
+    if history.cube.is_conditional or costs_that_matter(history) is not None:
+        return False
+    return bool(rng.random() < 0.5)
 
 
 def leaves_hill(prediction: Tags, rng: np.random.Generator) -> bool:
@@ -195,7 +204,7 @@ def propose_for_goals(history: History, rng: np.random.Generator) -> Proposal:
     """Return the maximiser of the expected improvement for several metrics or constraints."""
 
     def worth(models: FittedModel) -> Acquisition:
-        return believing(models.improvement(), history)
+        return per_cost(believing(models.improvement(), history), history)
 
     options = FitOptions(standard_model(), transform=transform(history), models_curves=True)
     models, found = maximise_goals(history, options, rng, worth, size=1_000, starts=8)
@@ -210,7 +219,7 @@ def propose_among_many(history: History, rng: np.random.Generator) -> Proposal:
 
     def worth(fit: FittedGP) -> Acquisition:
         if name == "log-ei":
-            return fit.improvement()
+            return per_cost(fit.improvement(), history)
         return fit.bound(OPTIMISM if name == "ucb" else FAR_OPTIMISM)
 
     if goes_home(history, rng):

@@ -12,6 +12,7 @@ from raybo.acquisition import Acquisition
 from raybo.methods.parts.fitting import fitted
 from raybo.methods.parts.initial_design import is_in_design, sobol_proposal
 from raybo.methods.parts.next_point import solve_apart
+from raybo.methods.parts.trial_costs import costs_that_matter, per_cost
 from raybo.record.history import History, Proposal
 from raybo.solvers import Solution
 from raybo.surrogate import Standardised, Tamed, standard_model
@@ -40,10 +41,10 @@ def mixture(history: History, rng: np.random.Generator, *, is_plain: bool = Fals
     def maximise(acquisition: Acquisition) -> Solution:
         return solve_apart("lbfgsb", acquisition, history, rng, size=1_000, starts=8, near=fit.near)
 
-    if not is_plain and rng.random() < 0.5:
+    if not is_plain and costs_that_matter(history) is None and rng.random() < 0.5:
         name, found = "ucb", maximise(fit.bound(OPTIMISM))
     else:
-        name, found = "log-ei", maximise(fit.improvement())
+        name, found = "log-ei", maximise(per_cost(fit.improvement(), history))
     if fit.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
         name, found = "far", maximise(fit.bound(FAR_OPTIMISM))
     return Proposal(found.x, {"acquisition": name, **fit.prediction(found.x), **fit.tags})

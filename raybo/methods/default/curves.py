@@ -25,6 +25,7 @@ from raybo.methods.parts.learning_curves import (
     reported,
 )
 from raybo.methods.parts.next_point import solve_apart
+from raybo.methods.parts.trial_costs import costs_that_matter, per_cost
 from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
 from raybo.record.states import State
@@ -52,8 +53,11 @@ def propose_for_last_step(
         return Proposal(x, {"again": again, **fit.prediction(x), **fit.tags})
     fit = believing_ends(fit, history, history.points(State.PENDING))
     size, starts = (1_000, 8) if len(history) < MANY else (300, 4)
-    solution = solve_apart("lbfgsb", fit.bound(OPTIMISM), history, rng, size=size, starts=starts, near=fit.near)
-    return Proposal(solution.x, {"acquisition": "ucb", **fit.prediction(solution.x), **fit.tags})
+    name, worth = "ucb", fit.bound(OPTIMISM)
+    if fit.incumbent > -math.inf and costs_that_matter(history) is not None:
+        name, worth = "log-ei", per_cost(fit.improvement(), history)
+    solution = solve_apart("lbfgsb", worth, history, rng, size=size, starts=starts, near=fit.near)
+    return Proposal(solution.x, {"acquisition": name, **fit.prediction(solution.x), **fit.tags})
 
 
 def worth_running_again(history: History, fit: FittedCurves) -> int | None:
@@ -85,4 +89,5 @@ def explain_curves(tags: Tags) -> str:
     expects = f"at the last step, {prediction_in_words(tags)}"
     if "again" in tags:
         return f"trial {tags['again']} again, which was pruned and looks best by now: {expects}"
-    return f"upper confidence bound: {expects}"
+    name = "expected improvement" if tags.get("acquisition") == "log-ei" else "upper confidence bound"
+    return f"{name}: {expects}"

@@ -32,8 +32,10 @@ from raybo.methods.parts.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparam
 from raybo.methods.parts.initial_design import explain_design, is_in_design, sobol_proposal
 from raybo.methods.parts.local_maximiser import maximise
 from raybo.methods.parts.local_models import ManyObservations, is_large
+from raybo.methods.parts.memory_limit import with_memory_limit
 from raybo.methods.parts.multi_objective import FitOptions, maximise_goals, require_one_estimate
 from raybo.methods.parts.next_point import solve_apart
+from raybo.methods.parts.trial_costs import per_cost
 from raybo.record.events import Tags
 from raybo.record.goals import Goals
 from raybo.record.history import History, Proposal
@@ -77,6 +79,7 @@ class Ei(Method):
         """Return a point of the initial design, then the maximiser of the expected improvement."""
         if is_in_design(history, 10 * history.d, self.initial):
             return design_by_guess(history, sobol_proposal(history, rng))
+        history = with_memory_limit(history)
         if not history.goals.is_plain:
             return self._several(history, rng)
         model = standard_model(self.kernel)
@@ -84,13 +87,17 @@ class Ei(Method):
             observations = ManyObservations.of(history, model, Standardised.of(history.y), self.hyperparameters)
             models = observations.local_models()
             fit, found = maximise(
-                models, lambda fit: self._worth(fit.gp, fit, fit.gp.X), rng, self.solver, grid=self.points
+                models,
+                lambda fit: per_cost(self._worth(fit.gp, fit, fit.gp.X), history),
+                rng,
+                self.solver,
+                grid=self.points,
             )
             return self._proposal(fit, found)
         fit = fitted(history, model, rng, estimate=self.hyperparameters)
         size = self.points if self.solver == "random-grid" else None
         worth = fit.average(lambda gp: self._worth(gp, fit, history.X), log=True)
-        worth = believing(worth, history)
+        worth = per_cost(believing(worth, history), history)
         found = solve_apart(self.solver, worth, history, rng, size=size, near=fit.near)
         return self._proposal(fit, found)
 
@@ -109,7 +116,7 @@ class Ei(Method):
         """Return the maximiser of the expected improvement, of the value or of the hypervolume, if constraints hold."""
 
         def worth(models: FittedGoals) -> Acquisition:
-            return believing(models.improvement(self.nu), history)
+            return per_cost(believing(models.improvement(self.nu), history), history)
 
         options = FitOptions(standard_model(self.kernel), self.hyperparameters)
         size = self.points if self.solver == "random-grid" else None

@@ -32,6 +32,7 @@ from raybo.methods.parts.guesses import believing, design_by_guess
 from raybo.methods.parts.initial_design import explain_design, sobol_proposal
 from raybo.methods.parts.local_maximiser import GRID, maximise
 from raybo.methods.parts.local_models import ManyObservations, is_large
+from raybo.methods.parts.memory_limit import with_memory_limit
 from raybo.methods.parts.multi_objective import FitOptions, maximise_goals, require_one_estimate
 from raybo.methods.parts.next_point import solve_apart
 from raybo.methods.story import OverTrials, Scale, Series, Story
@@ -76,6 +77,7 @@ class GpUcb(RandomGridOptions):
         if self.is_in_design(history):
             return design_by_guess(history, sobol_proposal(history, rng))
         t = 1 + history.count_tag("t")
+        history = with_memory_limit(history)
         if not history.goals.is_plain:
             return self._several(history, t, rng)
         if self.preset == "standard" and self.kappa != "theory" and is_large(history, self.hyperparameters):

@@ -26,7 +26,7 @@ from raybo.methods.many_dimensions.local_search import (
     prediction,
     surrogate,
 )
-from raybo.methods.many_dimensions.runs import is_beginning, new_start
+from raybo.methods.many_dimensions.runs import is_beginning
 from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
 from raybo.space import Array
@@ -69,10 +69,8 @@ class Gibo(LocalOptions):
         if now is None or is_beginning(history):
             return self.begin(history, rng)
         if now.is_over(self._size(history, now), self.quorum):
-            if len(history.y) == 0:  # all have failed
-                return new_start(history, rng, now.number + 1)
-            if self.is_stuck(history, now):
-                return self.begin(history, rng)
+            if (first := self.another_run(history, now, rng)) is not None:
+                return first
             gp = surrogate(history, self, last_theta(history, self))
             x = now.centre + self._rates[min(now.number, len(self._rates)) - 1] * self._direction(gp, now.centre)
             x = history.cube.led_back(np.clip(x, 0.0, 1.0))

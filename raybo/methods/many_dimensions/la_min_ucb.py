@@ -28,7 +28,7 @@ from raybo.methods.many_dimensions.local_search import (
     surrogate,
     within,
 )
-from raybo.methods.many_dimensions.runs import is_beginning, new_start
+from raybo.methods.many_dimensions.runs import is_beginning
 from raybo.methods.parts.next_point import least_distance
 from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
@@ -74,10 +74,8 @@ class LaMinUcb(LocalOptions):
         if now is None or is_beginning(history):
             return self.begin(history, rng)
         if now.is_over(1 + self.batch_size(history), self.quorum) or is_last(history, now):
-            if len(history.y) == 0:  # all have failed
-                return new_start(history, rng, now.number + 1)
-            if self.is_stuck(history, now):
-                return self.begin(history, rng)
+            if (first := self.another_run(history, now, rng)) is not None:
+                return first
             gp = surrogate(history, self, last_theta(history, self))
             found, _, _ = safest(gp, self.beta, history, now.centre, self.delta, rng)  # x_{t+1} = argmin UCB
             return now.moves_to(found.x, prediction(gp, found.x))

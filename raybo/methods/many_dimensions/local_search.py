@@ -24,7 +24,7 @@ from raybo.acquisition.protocols import Acquisition
 from raybo.common.errors import MethodError
 from raybo.common.options import option
 from raybo.methods.many_dimensions.iterations import AroundCentre, Iteration
-from raybo.methods.many_dimensions.runs import RunOptions
+from raybo.methods.many_dimensions.runs import RunOptions, new_start
 from raybo.methods.parts.next_point import least_distance
 from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
@@ -85,6 +85,12 @@ class LocalOptions(AroundCentre, RunOptions):
         """Return the next point of a run's design, or its first centre; raise MethodError as `model` does."""
         self.model(history.d)
         return super().begin(history, rng)
+
+    def another_run(self, history: History, now: Iteration, rng: np.random.Generator) -> Proposal | None:
+        """Return the first point of another run if this one has no values or is stuck; None if it moves."""
+        if len(history.y) == 0:  # all have failed
+            return new_start(history, rng, now.number + 1)
+        return self.begin(history, rng) if self.is_stuck(history, now) else None
 
     def is_stuck(self, history: History, now: Iteration) -> bool:
         """Return True if all values are equal, or differ by noise only: every length-scale was fitted as its least."""

@@ -28,7 +28,7 @@ from raybo.methods.many_dimensions.local_search import (
     prediction,
     surrogate,
 )
-from raybo.methods.many_dimensions.runs import is_beginning, new_start
+from raybo.methods.many_dimensions.runs import is_beginning
 from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
 from raybo.space import Array
@@ -57,10 +57,8 @@ class Mpd(LocalOptions):
         if now is None or is_beginning(history):
             return self.begin(history, rng)
         if now.is_over(1 + self.batch_size(history), self.quorum):
-            if len(history.y) == 0:  # all have failed
-                return new_start(history, rng, now.number + 1)
-            if self.is_stuck(history, now):
-                return self.begin(history, rng)
+            if (first := self.another_run(history, now, rng)) is not None:
+                return first
             gp = surrogate(history, self, last_theta(history, self))
             x, steps = walk(gp, now.centre, self.probability, self.stride, self.variant)
             x = history.cube.led_back(x)

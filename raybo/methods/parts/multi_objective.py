@@ -149,8 +149,10 @@ def _of_each_number(
 def _with_early_ends(history: History, j: int) -> History:
     """Return the history of the j-th constraint's margin, with the last reports of trials that were ended early."""
     margins = history.of_number(history.goals.k + j)
-    for number in history.records.numbers(State.PRUNED).tolist():
+    for number in history.records.numbers(State.PRUNED, State.FAILED).tolist():
         record = margins.records[number]
+        if record.state is State.FAILED and not record.lacked_memory:
+            continue
         if record.early is not None and np.isfinite(record.early[j]):
             margins.records[number] = replace(record, state=State.FINISHED, y=float(record.early[j]))
     return margins

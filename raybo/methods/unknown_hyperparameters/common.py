@@ -23,6 +23,7 @@ from raybo.methods.parts.fitted_model import FittedGP, prediction_in_words
 from raybo.methods.parts.fitting import fitted
 from raybo.methods.parts.hyperparameters import Estimate
 from raybo.methods.parts.next_point import solve_apart
+from raybo.methods.parts.trial_costs import per_cost
 from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
 from raybo.record.states import State
@@ -145,7 +146,7 @@ def maximiser(
     if acquisition == "ucb":
         worth = fit.average(lambda gp: UpperConfidence(gp, kappa))
     else:
-        worth = fit.average(lambda gp: LogExpectedImprovement(gp, fit.incumbent), log=True)
+        worth = per_cost(fit.average(lambda gp: LogExpectedImprovement(gp, fit.incumbent), log=True), history)
     more: dict[str, Any] = {"perturbations": 200} if solver == "lbfgsb" else {}
     found = solve_apart(solver, worth, history, rng, size=1_500, near=fit.best[None, :], **more)
     return found.x, {"acquisition": acquisition, **fit.prediction(found.x), **fit.tags}

@@ -1,0 +1,143 @@
+"""Learns what trials cost from those that have ended, for the choice of the next.
+
+In a study with a budget, if the model expects the seconds of the trials so far to differ by more than a factor of
+three, the improvement is weighed against the time that it takes, less and less as the budget is used, and points that
+cannot finish in the time that is left are avoided. A pure function of the history, in which a trial's seconds are, and
+how much of the budget was used at each proposal.
+
+The job may say what a trial costs; that number then takes the place of the seconds throughout.
+
+Of a trial that a scheduler ended, a whole run's seconds are those of its steps times the steps of a whole run.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from raybo.record.budget import HOUR
+from raybo.record.events import Tags
+from raybo.record.history import History
+from raybo.record.states import State
+from raybo.record.trial import Record
+from raybo.space import Array
+
+if TYPE_CHECKING:  # models take their time to load, and a study without a budget needs none here
+    from raybo.acquisition import Acquisition
+    from raybo.surrogate.log_linear import LogLinear
+
+DIFFER = 3.0  # factor between the dearest and the cheapest trial, below which all cost the same
+LEAST = 3  # trials that say what they cost
+TAKES = "takes"  # the tag of the expected seconds of a proposal, and of the trials before it in the median
+OF = "takes_of"  # the tag of what it takes, if not seconds
+NEAR = 0.8, 1.25  # a ratio of seconds between these is none worth a word
+
+
+@dataclass(frozen=True)
+class TrialCosts:
+    """The expected costs of trials.
+
+    Attributes:
+        model: of a whole run's seconds.
+        seconds: (n,), what the model expects of each of the trials that it knows.
+    """
+
+    model: LogLinear
+    seconds: Array
+
+    @classmethod
+    def of(cls, history: History) -> TrialCosts | None:
+        """Return the model of a history; None if fewer than three trials say how long they took."""
+        known = [
+            (record.x, seconds)
+            for record in history.records
+            if (seconds := whole_run(record, history.steps, history.cost))
+        ]
+        if len(known) < LEAST:
+            return None
+        from raybo.surrogate.log_linear import LogLinear
+
+        X, took = np.array([x for x, _ in known]), np.array([seconds for _, seconds in known])
+        pairs = zip(history.cube.levels, history.cube.categorical, strict=True)
+        model = LogLinear.of(X, took, [levels if categorical else None for levels, categorical in pairs])
+        return cls(model, np.exp(model.moments(X)[0]))
+
+    @property
+    def differ(self) -> bool:
+        """True if some trials take so much longer than others that it matters which come first."""
+        return bool(self.seconds.max() > DIFFER * self.seconds.min())
+
+    def at(self, x: Array) -> float:  # (d,)
+        """Return the expected seconds of a whole run."""
+        mean, variance = self.model.moments(x[None, :])
+        return float(np.exp(mean[0] + 0.5 * variance[0]))
+
+
+def whole_run(record: Record, steps: int | None, cost: str | None = None) -> float | None:
+    """Return the seconds of a whole run, of a trial that finished or was pruned; None if they are not known.
+
+    Args:
+        record: the trial's.
+        steps: of a whole run; None if they are not declared.
+        cost: the returned number that counts in place of the seconds; None for the seconds.
+    """
+    took = record.seconds
+    if cost is not None:
+        took = None if record.outcome is None else record.outcome.cost(cost)
+    if not took or record.is_open or record.state not in (State.FINISHED, State.PRUNED):
+        return None
+    if steps is not None and record.step:
+        return took * steps / record.step
+    return took if record.state is State.FINISHED else None
+
+
+def costs_that_matter(history: History) -> TrialCosts | None:
+    """Return what trials cost, if there is a budget and they differ in it; None otherwise."""
+    if history.budget is None:
+        return None
+    costs = TrialCosts.of(history)
+    return costs if costs is not None and costs.differ else None
+
+
+def per_cost(acquisition: Acquisition, history: History) -> Acquisition:
+    """Return the logarithm of an improvement per cost; as it is if cost plays no part."""
+    costs = costs_that_matter(history)
+    if costs is None:
+        return acquisition
+    from raybo.acquisition.cost import PerCost
+
+    return PerCost(acquisition, costs.model, 1.0 - history.used_share, math.log(max(seconds_left(history), 1e-3)))
+
+
+def seconds_left(history: History) -> float:
+    """Return for how long a trial that begins now can run, or what it may cost; of money, if as many go on as now."""
+    assert history.budget is not None
+    left = history.budget.amount - (history.spent or 0.0)
+    if history.budget.price is None:  # time, or cost
+        return left
+    return left * HOUR / history.budget.price / (1 + history.count(State.PENDING))
+
+
+def cost_tags(history: History, x: Array) -> Tags:
+    """Return what a proposal is expected to cost, as a tag, if cost plays a part in it."""
+    costs = costs_that_matter(history)
+    if costs is None:
+        return {}
+    unit = {} if history.cost is None else {OF: history.cost}
+    return {**unit, TAKES: [float(f"{seconds:.4g}") for seconds in (costs.at(x), float(np.median(costs.seconds)))]}
+
+
+def cost_in_words(tags: Tags) -> str:
+    """Return what a proposal is expected to cost, in words; empty if it does not say so."""
+    if TAKES not in tags:
+        return ""
+    seconds, usual = tags[TAKES]
+    ratio, words = usual / seconds, ("cheap", "dear") if OF in tags else ("quick", "long")
+    if NEAR[0] <= ratio <= NEAR[1]:
+        than = "as others do"
+    else:
+        than = f"{max(ratio, 1.0 / ratio):.2g} times as {words[ratio < 1.0]} as the median trial"
+    return f"expected to take {seconds:.3g} {tags.get(OF, 's')}, {than}"

@@ -1,0 +1,138 @@
+"""A study's budget, of time, money or cost: how it is written, and how much of it earlier commands have used.
+
+A budget of time is the time that commands have spent on the study. One of money is what its trials cost: the price is
+that of an hour of one process of a trial, so that a trial of four processes costs four times as much an hour. One of
+cost is the sum of a number that the job returns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from raybo.common.arguments import finite_number, is_number
+from raybo.common.errors import MethodError
+from raybo.common.messages import shown
+from raybo.record.events import Asked, AttemptEvent, Ended, Event, Planned
+
+HOUR = 3_600.0  # seconds
+UNITS = {"d": 24 * HOUR, "h": HOUR, "m": 60.0, "s": 1.0}  # in seconds
+WRITTEN = re.compile("".join(rf"(?:([0-9]+(?:\.[0-9]*)?|\.[0-9]+){unit})?" for unit in UNITS))
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The amount that a study may use.
+
+    Attributes:
+        amount: seconds or, with a price, money; of cost, in its unit.
+        price: of an hour of one process of a trial, in the currency of the amount; None if the amount is no money.
+        cost: name of the returned number whose sum is limited; None if the amount is a time, or money.
+    Raises:
+        MethodError: a number is not above 0; names it.
+    """
+
+    amount: float
+    price: float | None = None
+    cost: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "amount", float(finite_number(self.amount, "budget", above=0)))
+        if self.price is not None:
+            object.__setattr__(self, "price", float(finite_number(self.price, "price", above=0)))
+
+    @property
+    def per_second(self) -> float:
+        """The amount that a second of one process of a trial uses; of a budget of time or cost, 0."""
+        return 0.0 if self.price is None else self.price / HOUR
+
+    @property
+    def is_time(self) -> bool:
+        """True if the amount is a time."""
+        return self.price is None and self.cost is None
+
+    def __str__(self) -> str:
+        if self.cost is not None:
+            return f"{self.amount:g} of {self.cost}"
+        return duration(self.amount) if self.price is None else f"{self.amount:g} at {self.price:g} an hour"
+
+
+def seconds_of(value: Any, name: str = "budget") -> float:
+    """Return the seconds of a duration: a number of them, or a text such as "90s", "45m", "2h", "1h30m" or "1d".
+
+    Raises:
+        MethodError: it is none, or not above 0.
+    """
+    seconds = _read(value) if isinstance(value, str) else value
+    if not is_number(seconds) or seconds <= 0.0:
+        raise MethodError(f"{name} must be seconds, or a time such as '90s', '45m', '2h' or '1d', got {shown(value)}")
+    return float(seconds)
+
+
+def _read(text: str) -> float | None:
+    """Return the seconds of a text; None if it is no time."""
+    text = text.replace(" ", "").lower()
+    match = WRITTEN.fullmatch(text)
+    if text and match is not None:
+        return sum(float(part or 0) * size for part, size in zip(match.groups(), UNITS.values(), strict=True))
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as they are written: "1h30m"."""
+    left, parts = round(seconds, 3), []
+    for unit, size in UNITS.items():
+        count = left if unit == "s" else left // size
+        left -= count * size
+        if count:
+            parts.append(f"{count:g}{unit}")
+    return "".join(parts) or "0s"
+
+
+def budget_of(planned: Planned) -> Budget | None:
+    """Return the budget that an event sets; None if it sets none."""
+    return None if planned.budget is None else Budget(planned.budget, planned.price, planned.cost)
+
+
+def used(events: Sequence[Event], budget: Budget) -> float:
+    """Return how much of a budget the commands have used whose events these are, in its unit.
+
+    What the last proposal or end said under a budget of this kind or, if that is more, the time in which trials
+    ran that have ended, or its price; of cost, what the trials that ended said.
+    """
+    said, is_same = 0.0, False
+    for event in events:
+        if isinstance(event, Planned):
+            earlier = budget_of(event)
+            is_same = earlier is not None and (earlier.price, earlier.cost) == (budget.price, budget.cost)
+        elif isinstance(event, (Asked, Ended)) and event.spent is not None and is_same:
+            said = event.spent
+    if budget.cost is not None:
+        return sum(event.cost(budget.cost) or 0.0 for event in events if isinstance(event, AttemptEvent))
+    spans = [span for event in events if isinstance(event, AttemptEvent) and (span := _span(event)) is not None]
+    if not budget.is_time:
+        return max(said, budget.per_second * sum(end - begin for begin, end in spans))
+    return max(said, _covered(spans))
+
+
+def _span(event: AttemptEvent) -> tuple[float, float] | None:
+    """Return when an attempt ran that has ended, in seconds since 1970; None if that is not known."""
+    if not event.seconds or not event.at:
+        return None
+    end = datetime.fromisoformat(event.at).timestamp()
+    return end - event.seconds, end
+
+
+def _covered(spans: Sequence[tuple[float, float]]) -> float:
+    """Return the length of the union of intervals."""
+    total, reached = 0.0, float("-inf")
+    for begin, end in sorted(spans):
+        total += max(0.0, end - max(begin, reached))
+        reached = max(reached, end)
+    return total

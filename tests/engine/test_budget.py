@@ -1,0 +1,175 @@
+"""A study that ends when its budget of time or money is used."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+import raybo
+from raybo.common.errors import MethodError
+from raybo.engine.run_options import RunOptions
+from raybo.engine.study.budget_clock import BudgetClock
+from raybo.record.budget import Budget
+from raybo.record.events import Asked, Ended, Planned
+from raybo.record.states import State
+from raybo.reporting.trials_table import trials_table
+from raybo.study.replay import replay
+from tests.reporting.test_tables import text_of
+
+X = {"x": raybo.Float(0, 1)}
+
+
+@raybo.objective(space=X, metric="y", mode="max")
+def job(config):
+    time.sleep(0.02)
+    return config["x"]
+
+
+@raybo.objective(space=X, metric="y", mode="max")
+def endless(config):
+    while True:
+        time.sleep(0.01)
+
+
+def tune(objective, **arguments):
+    return raybo.tune(objective, **{"in_process": True, "method": "random", "seed": 0, **arguments})
+
+
+def test_a_budget_alone_says_how_many_trials(tmp_path):
+    seen = []
+    study = tune(job, budget="1.5s", storage=tmp_path / "job.db", watch=seen.append)
+    assert study.count(State.FINISHED) > 5
+    assert study.planned is None
+    assert study.ended == "the budget of 1.5s is used"
+    assert seen[-1].budget == (1.5, Budget(1.5))
+    assert "0:02 of 1.5s" in str(seen[-1])
+    assert [asked.spent for asked in study.events if isinstance(asked, Asked)] == sorted(
+        asked.spent for asked in study.events if isinstance(asked, Asked)
+    )
+    assert not any(each.differs for each in replay(study))
+
+
+def test_trials_end_a_study_before_its_budget():
+    study = tune(job, budget="10m", trials=3)
+    assert (len(study.trials), study.planned, study.ended) == (3, 3, "all 3 trials have been run")
+
+
+def test_what_runs_at_the_end_is_stopped():
+    study = tune(endless, budget=0.3)
+    assert [(trial.state, trial.reason) for trial in study.trials] == [(State.STOPPED, "the budget of 0.3s is used")]
+    assert not len(study.history.y) + len(study.history.X_failed) + len(study.history.X_pending)
+
+
+def test_what_runs_may_finish():
+    @raybo.objective(space=X, metric="y", mode="max")
+    def longer(config):
+        time.sleep(0.6)
+        return config["x"]
+
+    study = tune(longer, budget=0.3, let_finish=True)
+    assert [trial.state for trial in study.trials] == [State.FINISHED]
+    assert study.ended == "the budget of 0.3s is used"
+
+
+def test_earlier_commands_count(tmp_path):
+    path = tmp_path / "job.db"
+    first = tune(job, budget=0.4, storage=path)
+    again = tune(job, budget=0.4, storage=path)
+    assert len(again.trials) == len(first.trials)
+    more = tune(job, budget=60, trials=len(first.trials) + 1, storage=path)
+    last = [event.spent for event in more.events if isinstance(event, Asked)][-1]
+    assert last >= 0.4
+    assert [event.budget for event in more.events if isinstance(event, Planned)] == [0.4, 60.0]
+    assert len(raybo.tune(job, in_process=True, trials=len(first.trials) + 2, storage=path).trials) > len(more.trials)
+
+
+def test_money_is_used_by_trials():
+    study = tune(job, budget=0.001, price=3600 * 0.001 / 0.3)
+    assert study.ended == "the budget of 0.001 at 12 an hour is used"
+    assert sum(trial.seconds or 0.0 for trial in study.trials) == pytest.approx(0.3, abs=0.05)
+    assert next(event.spent for event in study.events if isinstance(event, Ended)) >= 0.001
+
+
+def test_the_clock_counts_processes_only_for_money():
+    now = [100.0]
+    time_clock = BudgetClock(Budget(60.0), 10.0, 95.0, lambda: now[0])
+    money = BudgetClock(Budget(10.0, 3600.0), 2.0, now=lambda: now[0])
+    assert (time_clock.spent, money.spent, money.seconds_left) == (15.0, 2.0, float("inf"))
+    money.set_processes(2)
+    time_clock.set_processes(2)
+    now[0] = 103.0
+    assert (time_clock.spent, money.spent) == (18.0, 8.0)
+    assert (time_clock.seconds_left, money.seconds_left) == (42.0, 1.0)
+    money.set_processes(0)
+    now[0] = 200.0
+    assert (time_clock.is_over, money.is_over, money.spent) == (True, False, 8.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"budget": 60, "max_minutes": 1}, "budget and max_minutes say the same; leave out max_minutes"),
+        ({"price": 2}, "price is about a budget; give budget too"),
+        ({"let_finish": True}, "let_finish is about a budget; give budget too"),
+        ({"max_minutes": 1, "price": 2}, "max_minutes is a time, and has no price; give budget instead"),
+        ({"budget": 60, "price": 2, "cost": "tokens"}, "price is about time, and cost takes its place; leave out"),
+        ({"budget": 60, "price": 0}, "price must be a finite number above 0, got 0"),
+        ({"budget": 60, "confirm": "2x2"}, "confirm begins when all trials have run"),
+    ],
+)
+def test_budgets_that_make_no_sense_are_refused(options, message):
+    with pytest.raises(MethodError, match=message):
+        RunOptions(**options)
+
+
+@raybo.objective(space=X, metric="y", mode="max")
+def priced(config):
+    return {"y": config["x"], "tokens": 10 + 90 * config["x"]}
+
+
+def test_a_budget_of_what_the_job_says(tmp_path):
+    path = tmp_path / "job.db"
+    study = tune(priced, budget=1000, cost="tokens", storage=path)
+    costs = [trial.details["metrics"]["tokens"] for trial in study.trials]
+    assert sum(costs[:-1]) < 1000 <= sum(costs)
+    assert study.ended == "the budget of 1000 of tokens is used"
+    spent = [event.spent for event in study.events if isinstance(event, Asked)]
+    assert spent == pytest.approx([sum(costs[:i]) for i in range(len(costs))])
+    assert len(tune(priced, budget=1000, cost="tokens", storage=path).trials) == len(study.trials)
+    more = tune(priced, budget=1500, cost="tokens", storage=path)
+    assert [event.spent for event in more.events if isinstance(event, Ended)][-1] >= 1500
+    assert not any(each.differs for each in replay(more))
+
+
+def test_what_the_job_says_is_seen(tmp_path):
+    study = tune(priced, budget=1000, cost="tokens", method="auto", storage=tmp_path / "job.db")
+    table = text_of(trials_table(study, study.trials))
+    assert "tokens" in table.splitlines()[1]
+    assert f"{study.trials[0].details['metrics']['tokens']:.4g}" in table
+    line = raybo.plots(study).best_by_cost().data[0]
+    assert line.x[-1] == pytest.approx(sum(trial.details["metrics"]["tokens"] for trial in study.trials))
+    assert line.y[-1] == study.best.value
+    tags = study.trials[-1].tags
+    assert tags["takes_of"] == "tokens"
+    assert "tokens, " in study.explain(study.trials[-1])
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_session")
+@pytest.mark.parametrize("limit", [{"budget": "20s"}, {"budget": 0.04, "price": 3.6}])  # two workers: 20 seconds too
+def test_a_budget_is_kept_on_ray(limit):
+    @raybo.objective(space=X, metric="y", mode="max")
+    def uneven(config):
+        time.sleep(0.1 + 2 * config["x"])
+        return config["x"]
+
+    study = tune(uneven, in_process=False, workers=2, **limit)
+    end = study.events[-1]
+    assert isinstance(end, Ended)
+    budget = study.history.budget
+    assert 0.95 * budget.amount <= end.spent <= 1.02 * budget.amount
+    assert 1 <= study.count(State.STOPPED) <= 2
+    assert study.count(State.FINISHED, State.STOPPED) == len(study.trials) > 4
+    assert not any(each.differs for each in replay(study))
