@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -63,6 +64,30 @@ def test_ctrl_c_waits_until_ray_is_up(thread):
 @pytest.mark.parametrize("how", ["SIGTERM", "SIGHUP"])
 def test_signal_ends_the_command_when_ray_is_up(how):
     assert held(how, 0.2, 15) == (-getattr(signal, how), ["whole -15"], [])
+
+
+STARTS = """
+import subprocess, sys
+from types import SimpleNamespace
+from raybo.engine.ray import signals
+
+services = SimpleNamespace(ConsolePopen=subprocess.Popen)
+with signals.signals_held(SimpleNamespace(_private=SimpleNamespace(services=services))):
+    services.ConsolePopen([sys.argv[1], "^SigBlk", "/proc/self/status"]).wait()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="it reads /proc")
+@pytest.mark.parametrize(
+    ("name", "waits"), [("gcs_server", [signal.SIGINT, signal.SIGTERM]), ("raylet", [signal.SIGINT])]
+)
+def test_only_the_gcs_is_deaf_to_sigterm(tmp_path, name, waits):
+    (tmp_path / name).symlink_to(shutil.which("grep"))
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", STARTS, str(tmp_path / name)]
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True).stdout
+    mask = int(said.split()[1], 16)
+    assert [how for how in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if mask >> (how - 1) & 1] == waits
 
 
 @pytest.mark.parametrize("how", ["SIGINT", "SIGTERM"])

@@ -47,7 +47,7 @@ class Promise(Words):
     AGAIN = "a lost attempt; its trial runs again"
     ANOTHER = "one line; another Ray is started, and the study continues on it"
     LINE = "another Ray is started; or one line, exit 1, and the command continues the study"
-    EITHER = "the same, or Ray ignores it and goes on"
+    EITHER = "the same, or it stops serving and nothing is lost or run again"
     VIEWER = "it ends; the study does not notice"
     NOTHING = "nothing is lost or run again"
 
@@ -100,9 +100,11 @@ def promised(name: str, process: Process, phase: Phase) -> Promise:
         return Promise.NOTHING
     if name == "SIGINT":
         return TAKES_SIGINT[process]
+    if name == "SIGTERM" and process is Process.GCS:  # the command has it wait there
+        return Promise.NOTHING
     if phase is Phase.STARTS and process in OF_A_RAY:
         return Promise.LINE
-    if name == "SIGTERM" and process in (Process.GCS, Process.AGENT):  # which have handlers of their own
+    if name == "SIGTERM" and process is Process.AGENT:  # the one for runtime environments does not end
         return Promise.EITHER
     return _BY_PROCESS[process]
 
