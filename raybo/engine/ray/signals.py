@@ -86,7 +86,10 @@ def _not_in_processes(ray: Any) -> Iterator[None]:
                 preexec_fn()
             signal.pthread_sigmask(signal.SIG_UNBLOCK, freed)
 
-        return popen(command, *args, preexec_fn=prepare, **keywords)
+        started = popen(command, *args, preexec_fn=prepare, **keywords)
+        if is_gcs:
+            started.terminate = started.kill  # at the end Ray would wait a second for it
+        return started
 
     services.ConsolePopen = start
     try:
