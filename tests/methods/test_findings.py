@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import raybo
 from raybo.methods.findings import interval
 
 
@@ -17,3 +19,15 @@ from raybo.methods.findings import interval
 )
 def test_intervals_have_the_digits_that_are_known(mean, sd, text):
     assert interval(mean, sd) == text
+
+
+@pytest.mark.parametrize(("mode", "word"), [("max", "more"), ("min", "less")])
+def test_the_model_expects_better_of_the_recommended_trial(mode, word):
+    """The luckiest value is where its neighbours are bad."""
+    searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", mode=mode, seed=0)
+    sign = 1.0 if mode == "max" else -1.0
+    noise = np.random.default_rng(0).normal(0.0, 0.3, 30)
+    for x, e in zip(np.linspace(0.0, 1.0, 30), noise, strict=True):
+        searcher.add({"x": x}, sign * ((3.0 if x == 0.0 else 0.0) - 4.0 * (x - 0.7) ** 2 + e))
+    assert searcher.recommended.number != searcher.best.number == 0
+    assert f", {word} than for trial 0, the best measured" in searcher.recommendation
