@@ -83,7 +83,7 @@ class Findings:
         luck = (
             ""
             if best is None or among or best.number == trial.number
-            else f", {'more' if ledger.goal.mode == 'max' else 'less'} than for trial {best.number}, the best measured"
+            else f", {'more' if ledger.goal.larger_is_better else 'less'} than for trial {best.number}, the best measured"
         )
         return f"{about}; the model expects {interval(*expected)}{among}{luck}"
 
