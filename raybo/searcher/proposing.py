@@ -76,8 +76,8 @@ def proposed(
     row = space.rows(x)[0]
     if origin_of(proposal.tags) is Origin.GUESSED:
         row = space.as_guessed(row)
-    tags = proposal.tags if history.budget is None else {**proposal.tags, **cost_tags(history, x[0])}
-    asked = _asked(history, x, row, tags, seconds, context)
+    tags = proposal.tags if history.budget is None else {**proposal.tags, **cost_tags(history, x[0], proposal.fidelity)}
+    asked = replace(_asked(history, x, row, tags, seconds, context), fidelity=proposal.fidelity)
     if with_gain and not proposal.in_design and asked.origin is None:
         costs = TrialCosts.of(history)
         return replace(asked, gain=expected_gain(history, x[0]), takes=None if costs is None else costs.at(x[0]))

@@ -27,7 +27,8 @@ What it does, and why:
 - Constraints: expected improvement on one model, times the probability that all hold. A bound in its place stays off
   the edge of what is allowed, where the best usually is: it gains little there beside what the probability loses.
   Several metrics: expected hypervolume improvement, which bounds of scalarisations did not beat (`multi_objective`).
-- If trials that report are ended early, another model: see `curves`.
+- If trials that report are ended early, another model: see `curves`. It is that of jobs with cheap versions too: see
+  `fidelities`.
 - From 150 results on one model, and beyond 400 trials that of the observations that matter to a proposal, see
   `local_models`. Studies that raybo 0.1 began continue by its rule, see `auto_0_1`.
 """
@@ -45,6 +46,7 @@ from raybo.common.options import option
 from raybo.methods.default.auto_0_1 import FAR_OPTIMISM, OPTIMISM, SETTLED, mixture, propose_as_0_1
 from raybo.methods.default.committee import MEMBERS, convene
 from raybo.methods.default.curves import explain_curves, propose_for_last_step
+from raybo.methods.default.fidelities import explain_fidelity, propose_at_fidelity
 from raybo.methods.method import Method
 from raybo.methods.parts.fitted_model import FittedGP, FittedModel, Transform, prediction_in_words
 from raybo.methods.parts.fitting import added_noise, leader, observed
@@ -89,6 +91,7 @@ class Auto(Method):
     takes_goals: ClassVar[bool] = True
     models_reports: ClassVar[bool] = True
     uses_guesses: ClassVar[bool] = True
+    chooses_fidelity: ClassVar[bool] = True
     members: ClassVar[Sequence[str]] = tuple(MEMBERS)
 
     initial: int | None = option(
@@ -102,6 +105,8 @@ class Auto(Method):
         """Return the next point, by the first rule that applies."""
         if history.generation == 1:
             return propose_as_0_1(history, rng, self.initial)
+        if history.fidelity is not None:
+            return propose_at_fidelity(history, rng, self.initial, transform(history))
         limited = with_memory_limit(history)
         if limited.goals.is_plain and has_cut_curves(history):
             return propose_for_last_step(history, rng, self.initial, transform(history))
@@ -121,6 +126,8 @@ class Auto(Method):
             return "initial design (the middle of the space)"
         if design := explain_design(tags):
             return design
+        if look := explain_fidelity(tags):
+            return look
         if curves := explain_curves(tags):
             return curves
         where = " near one of the best points" if "home" in tags else ""
