@@ -17,14 +17,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from benchmarks.figures import Figure, Figures
-from benchmarks.rows_jobs import KINDS, result
+from benchmarks.rows_jobs import KINDS, job
 from raybo.record.events import Planned, Pruned, Reported, Told
 from raybo.searcher import Searcher
 from raybo.space import Config
 
 BUDGET = 20.0  # of the mean seconds of a run on all rows
 ARMS = ("fidelity", "asha", "whole", "random")
-PARTS = {"development": range(2), "validation": range(100, 102)}  # data sets of each kind of job
+PARTS = {"development": range(2), "validation": range(100, 103)}  # data sets of each kind of job
 TARGETS = {"whole": 1.0, "asha": 1.0}
 
 Row: TypeAlias = dict[str, Any]
@@ -70,13 +70,14 @@ def figures(part: str, seeds: int, first_seed: int, problems: int, path: Path | 
 
 def run_of(arm: str, kind: str, number: int, seed: int) -> Row:
     """Run one search until the budget is used."""
-    budget = BUDGET * _whole_seconds(kind, number)
+    it = job(kind, number)
+    budget = BUDGET * it.mean_seconds
     start = zlib.crc32(repr((kind, number, seed)).encode())
     search = {"asha": _asha, "fidelity": _fidelity, "whole": _whole, "random": _whole}[arm](kind, start, budget, arm)
     clock, trials, whole, best = 0.0, 0, 0, -np.inf
     config, rows = next(search)
     while True:
-        value, seconds = result(kind, number, tuple(config.items()), rows)
+        value, seconds = it.result(config, rows)
         clock += seconds
         if clock > budget:
             break
@@ -130,10 +131,3 @@ def _asha(kind: str, seed: int, budget: float, arm: str) -> Search:
                 break
         else:
             searcher.tell(trial, value)
-
-
-def _whole_seconds(kind: str, number: int) -> float:
-    """Return the mean seconds of a run on all rows."""
-    space = KINDS[kind].space
-    points = space.decode(space.snap(np.random.default_rng(7).random((20, space.d))))
-    return float(np.mean([result(kind, number, tuple(config.items()), KINDS[kind].rows.high)[1] for config in points]))
