@@ -51,7 +51,7 @@ from raybo.methods.method import Method
 from raybo.methods.parts.fitted_model import FittedGP, FittedModel, Transform, prediction_in_words
 from raybo.methods.parts.fitting import added_noise, leader, observed
 from raybo.methods.parts.guesses import believing, design_by_guess
-from raybo.methods.parts.initial_design import explain_design, is_in_design, sobol_proposal, uniform
+from raybo.methods.parts.initial_design import explain_design, is_in_design, middle_proposal, sobol_proposal, uniform
 from raybo.methods.parts.learning_curves import has_cut_curves
 from raybo.methods.parts.local_maximiser import maximise, maximise_at_home
 from raybo.methods.parts.local_models import ManyObservations, is_large, ranked
@@ -70,7 +70,6 @@ FIRST_GUESSED = 4  # results before there is a model, if the user has guessed wh
 FIRST_POINTS = 10  # points before there is a model, if there are branches, several metrics or constraints
 AT_HOME = 0.5  # share of the proposals beyond a few hundred trials that are made near the best points
 REDRAWN = 64  # times at most that a first point is drawn again because it is known
-MIDDLE = 0.4, 0.6  # of each axis; not quite the same point in every study
 MANY = 150  # results, from which on three models cost more than they are worth
 NAMES = {
     "ucb": "upper confidence bound",
@@ -152,7 +151,7 @@ def first_point(history: History, rng: np.random.Generator) -> Proposal:
                 break
             proposal = replace(proposal, x=uniform(history, rng))
         return proposal
-    return Proposal(rng.uniform(*MIDDLE, history.d), {"middle": True}, in_design=True)
+    return middle_proposal(history, rng)
 
 
 def propose_by_committee(history: History, rng: np.random.Generator, members: Sequence[str]) -> Proposal:

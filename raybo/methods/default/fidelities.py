@@ -2,15 +2,18 @@
 
 The model is that of learning curves, one Gaussian process over configuration and fidelity (`parts.learning_curves`),
 with a sum of functions of one axis each: what a fidelity adds to all values alike, and what holds at every fidelity.
+Fidelities are expected to be much alike until the results say otherwise.
 
-- The first configurations, a Sobol design, run at the lowest fidelity; the one that looks best then runs whole.
+- The first configuration is in the middle of the space and runs whole; the others of the design, Sobol points, run at
+  the lowest fidelity. If no whole run comes to a value, the configuration that looks best is the next.
 - From then on, one of these: the configuration of the highest expected improvement at the highest fidelity, or one of
   those that look best and have not run whole. Each may run at any fidelity above its last.
 - What is gained by a whole run is its expected improvement on the best one, EI(mean, sd). What is gained by a look at
   a fidelity z is that of the whole run that may follow it, EI(mean, s) over the best that is known or expected of
   others, where s = cov(f(x, z), f(x, 1)) / sd(y(x, z)) is by how much the look is expected to move the mean at the top.
 - The proposal is what gains most for its expected seconds; of a look, with those of the whole run times the
-  probability that it follows, P(mean moves above that best). What cannot end in the time that is left is avoided.
+  probability that it follows, P(mean moves above that best). As a budget is used, time weighs less, see
+  `acquisition.cost`, and what cannot end in the time that is left is avoided.
 
 So a fidelity that says little of the highest is worth no look, and the rest is a matter of what it costs.
 
@@ -31,7 +34,7 @@ from scipy.special import log_ndtr, ndtr
 from raybo.acquisition.improvement import log_tau
 from raybo.methods.parts.curve_data import at_step
 from raybo.methods.parts.fitted_model import Transform, prediction_in_words
-from raybo.methods.parts.initial_design import design_size, sobol_proposal
+from raybo.methods.parts.initial_design import design_size, middle_proposal, sobol_proposal
 from raybo.methods.parts.learning_curves import LEAST_STD, AtLastStep, FittedCurves, final_means, fit_curves, reported
 from raybo.methods.parts.next_point import solve_apart
 from raybo.methods.parts.trial_costs import TrialCosts, expected_seconds, per_cost, seconds_left
@@ -42,7 +45,7 @@ from raybo.record.states import State
 from raybo.space import Array
 from raybo.surrogate import GP, structured_model
 
-DESIGN = 10  # configurations at the lowest fidelity
+DESIGN = 10  # configurations, all but the first at the lowest fidelity
 RIVALS = 10  # of the configurations that are known, how many may run at a higher fidelity
 LOOK = "look"  # the tag of a proposal: its fidelity's share of a whole run
 UNSURE = 0.5  # standard deviation of the logarithm of what a run takes, beside what the model says
@@ -55,9 +58,11 @@ def propose_at_fidelity(
     fidelity = history.fidelity
     assert fidelity is not None
     if len(history) < design_size(history, DESIGN, initial) or not reported(history):
+        if all("origin" in record.tags for record in history.records):
+            return middle_proposal(history, rng)
         is_last = history.planned is not None and history.planned - len(history) <= 1
         return replace(sobol_proposal(history, rng), fidelity=None if is_last else fidelity.low)
-    model = structured_model((*history.cube.categorical, False), is_sum=True, mean="constant")
+    model = structured_model((*history.cube.categorical, False), is_sum=True, has_fidelity=True, mean="constant")
     fit = fit_curves(history, transform, model=model)
     pending = [record for record in history.records if record.state is State.PENDING]
     rows = [at_step(record.x[None, :], _place(fidelity, record.fidelity)) for record in pending]
@@ -145,7 +150,7 @@ def _worth(
         z = (mean[-1] - above) / moved
         seconds = expected_seconds(costs, history, x, level)
         spent = seconds if is_whole else seconds + float(ndtr(z)) * whole
-        value = math.log(moved) + float(log_tau(np.array([z]))[0]) - math.log(spent)
+        value = math.log(moved) + float(log_tau(np.array([z]))[0]) - (1.0 - history.used_share) * math.log(spent)
         if history.budget is not None:
             needed = seconds if is_whole else seconds + whole
             value += float(log_ndtr((math.log(max(seconds_left(history), 1e-3)) - math.log(needed)) / UNSURE))
