@@ -81,7 +81,7 @@ def lives(pid):
 
 
 @pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM", "SIGHUP", None])
-def test_nothing_of_a_command_stays(tmp_path, how):
+def test_no_process_or_directory_outlives_a_command(tmp_path, how):
     directory = tmp_path / "raybo-1-abcdefgh"
     directory.mkdir()
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
