@@ -1,4 +1,4 @@
-"""What it is worth to weigh cost: `auto` with a budget of time against the same `auto` without, at equal seconds.
+"""Measures what weighing cost is worth: `auto` with a budget of time beside the same `auto` without, at equal seconds.
 
 The clock is simulated: one trial after another, each takes the seconds that its problem says, a proposal takes none,
 and what would end after the budget is cut off. The budget is 20 times the mean cost of a uniform point.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from raybo.common.errors import RayboError
-from raybo.common.messages import in_words
+from raybo.common.messages import in_words, shortened
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,7 +37,7 @@ def refusing(error: type[RayboError], rule: str) -> Callable[[Callable[P, R]], C
             except Exception as fault:
                 if fault.__traceback__ is not None and fault.__traceback__.tb_next is None:
                     raise  # not from inside: an argument is missing, or unknown
-                raise error(f"{name}: {rule}; got {in_words(fault)}") from fault
+                raise error(f"{name}: {rule}; got {shortened(in_words(fault), 300)}") from fault
 
         return call
 

@@ -94,7 +94,7 @@ class Status:
 
     @property
     def outlook(self) -> str:
-        """What the search is expected to bring next, in words; empty if nobody asks whether that is worth it."""
+        """Return the improvement expected next, in words; empty if nobody asks whether that is worth it."""
         return "" if self.worth is None else f"the next {self.worth[1]} is expected to bring {self.worth[0]:.2g}"
 
     @property

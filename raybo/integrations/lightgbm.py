@@ -85,7 +85,7 @@ def going_on(rounds: int) -> dict[str, Any]:
         ObjectiveError: `rounds` is not a whole number from 1.
     Example:
         >>> from raybo.integrations.lightgbm import going_on
-        >>> going_on(400)  # where there is no checkpoint
+        >>> going_on(400)  # if there is no checkpoint
         {'num_boost_round': 400, 'init_model': None}
     """
     total = whole_number(rounds, "going_on: rounds", error=ObjectiveError)

@@ -1,4 +1,4 @@
-"""What the callbacks of trainers share: which number is reported, and how a trainer stops when its trial is pruned."""
+"""Shared by the callbacks of trainers: which number is reported, and how a trainer stops if its trial is pruned."""
 
 from __future__ import annotations
 

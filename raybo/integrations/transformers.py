@@ -86,7 +86,7 @@ def going_on() -> str | None:
 
     Example:
         >>> from raybo.integrations.transformers import going_on
-        >>> going_on() is None  # where there is no checkpoint
+        >>> going_on() is None  # if there is no checkpoint
         True
     """
     kept = checkpoint()

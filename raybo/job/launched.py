@@ -105,7 +105,7 @@ class LaunchedReceiver:
         directory = Path(self._require(self._ask("saving"))["path"])
         try:
             yield directory
-        except BaseException:
+        except BaseException:  # whatever the job raises: what it has saved is not whole
             self._ask("saved", whole=False)
             raise
         self._require(self._ask("saved", whole=True))

@@ -187,7 +187,8 @@ def exists(path: Path | str) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except (OSError, ValueError) as error:  # a null byte in the name, a name that is too long
-        raise JournalError(f"{str(path)!r}: this path cannot be used ({error}); give another name") from None
+        why = getattr(error, "strerror", None) or error
+        raise JournalError(f"{shown(str(path))}: this path cannot be used ({why}); give another name") from None
     return stat.S_ISDIR(status.st_mode) or status.st_size > 0
 
 

@@ -80,10 +80,11 @@ class Findings:
             return f"{about}, the best so far; there are too few trials for a model"
         among = " over the contexts" if ledger.context is not None else ""
         best = ledger.incumbent
+        better = "more" if ledger.goal.larger_is_better else "less"
         luck = (
             ""
             if best is None or among or best.number == trial.number
-            else f", {'more' if ledger.goal.mode == 'max' else 'less'} than for trial {best.number}, the best measured"
+            else f", {better} than for trial {best.number}, the best measured"
         )
         return f"{about}; the model expects {interval(*expected)}{among}{luck}"
 

@@ -89,3 +89,9 @@ def test_errors_of_a_signature_and_raybos_own_pass():
     with pytest.raises(SpaceError, match=r"half: numbers only; got TypeError: unsupported operand") as refused:
         half("x")
     assert isinstance(refused.value.__cause__, TypeError)
+
+
+def test_long_reasons_are_shortened():
+    with pytest.raises(raybo.SpaceError, match="could not convert string to float") as caught:
+        raybo.Space({"x": raybo.Float(0, 1)}).decode("a" * 10_000)
+    assert len(str(caught.value)) < 600

@@ -111,7 +111,7 @@ class TrialRuns:
                 dispatched.stop(reason)
 
     def check_budget(self) -> bool:
-        """End the study if its budget is used; True if it is, or there is none."""
+        """End the study if its budget is used; return True if it need not be watched: it is used, or there is none."""
         clock = self.log.clock
         if clock is None:
             return True
