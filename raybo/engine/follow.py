@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from raybo import journal
 from raybo.common.errors import RayboError, RayError
 from raybo.common.messages import first_line
-from raybo.engine.patience import SILENT_SECONDS, Deaths, Silence
+from raybo.engine.liveness import SILENT_SECONDS, Deaths, Silence
 from raybo.engine.ray.connection import ray_for_study
 from raybo.engine.ray.liveness import Liveness, RayDied
 from raybo.engine.ray.named_studies import NAMESPACE, study_names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from raybo.engine.patience import ALIKE, LOOK_SECONDS, SILENT_SECONDS, Deaths, Silence
+from raybo.engine.liveness import ALIKE, LOOK_SECONDS, SILENT_SECONDS, Deaths, Silence
 
 
 def test_silence_lasts_until_something_is_heard():

@@ -15,11 +15,11 @@ from typing import Any
 
 from raybo.common.errors import RayError
 from raybo.common.messages import first_line
-from raybo.engine.keeper import kept
 from raybo.engine.ray import priority
 from raybo.engine.ray.auth_token import loader_of, make_token, warn_of_open_token
 from raybo.engine.ray.liveness import report_death_at_start
 from raybo.engine.ray.signals import signals_held
+from raybo.engine.reaper import kept
 from raybo.engine.temporary_directories import RAY, private_directory
 
 log = logging.getLogger("raybo")
