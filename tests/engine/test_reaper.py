@@ -59,10 +59,10 @@ def test_next_study_ends_the_agents_of_a_killed_one(tmp_path, started):
 COMMAND = """
 import os, signal, subprocess, sys, time
 from pathlib import Path
-from raybo.engine.reaper import kept
+from raybo.engine.reaper import reaped
 
 directory = Path(sys.argv[1])
-with kept(directory):
+with reaped(directory):
     with (directory / "log").open("w") as log:
         agent = subprocess.Popen(["ray::DashboardAgent", "60"], executable="/bin/sleep", stdout=log)
     time.sleep(0.5)  # so that it is called as it is meant to be
