@@ -35,7 +35,7 @@ JOB = """
     import raybo
 
     @raybo.objective(
-        space={"x": raybo.Float(0, 1)}, metric="loss", mode="min", steps=6, processes=2, num_cpus=1, spread="strict-spread"
+        space={"x": raybo.Float(0, 1)}, metric="loss", mode="min", steps=6, processes=2, spread="strict-spread"
     )
     def gang(config, *, log="", held=""):
         import ray
