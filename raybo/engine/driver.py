@@ -21,7 +21,7 @@ from raybo.engine.description import searcher_for
 from raybo.engine.follow import leave, make_named, run_to_end
 from raybo.engine.in_process import InProcess
 from raybo.engine.plan import Plan
-from raybo.engine.progress import Watch, watching
+from raybo.engine.progress import Watch, announce, watching
 from raybo.engine.ray.connection import here, is_local, ray_for_study, starts_its_own
 from raybo.engine.ray.liveness import RayDied
 from raybo.engine.ray.named_studies import NAMESPACE
@@ -155,7 +155,10 @@ def _run(objective: Objective, options: RunOptions, planned: partial[Plan], afte
     each = objective.num_cpus * (1 if callable(objective.processes) else objective.processes)
     cpus = None if count is None else max(os.cpu_count() or 1, int(-(-count * each // 1)))
     size = _shared_bytes(objective)
-    left = RAYS if starts_its_own(address) else 1
+    is_own = starts_its_own(address)
+    left = RAYS if is_own else 1
+    if is_own:
+        announce(watch, "Starting Ray ...")
     while True:
         try:
             with ray_for_study(address, cpus, size) as ray:

@@ -40,7 +40,7 @@ def tune(objective, **arguments):
     return raybo.tune(objective, in_process=True, **{"trials": 8, "method": "random", "seed": 0, **arguments})
 
 
-def test_it_is_replayed_and_continued(tmp_path):
+def test_in_process_study_is_replayed_and_continued(tmp_path):
     path = tmp_path / "bowl.db"
     assert tune(bowl, trials=5, method="auto", storage=path).count(State.FINISHED) == 5
     study = tune(bowl, trials=12, method=None, seed=None, storage=path)

@@ -15,11 +15,11 @@ from typing import Any
 
 from raybo.common.errors import RayError
 from raybo.common.messages import first_line
-from raybo.engine.keeper import kept
 from raybo.engine.ray import priority
 from raybo.engine.ray.auth_token import loader_of, make_token, warn_of_open_token
 from raybo.engine.ray.liveness import report_death_at_start, status_in_words
 from raybo.engine.ray.signals import signals_held
+from raybo.engine.reaper import reaped
 from raybo.engine.temporary_directories import RAY, private_directory
 
 log = logging.getLogger("raybo")
@@ -98,7 +98,7 @@ def _connected(ray: Any, address: str | None, joins: str | None, cpus: int | Non
                 with signals_held():
                     ray.shutdown()
         return
-    with private_directory() as directory, kept(directory), _on_loopback():
+    with private_directory() as directory, reaped(directory), _on_loopback():
         try:
             with signals_held(ray):
                 start_local(ray, cpus, directory / RAY, data)
