@@ -170,8 +170,9 @@ def without_helpers(ray: Any) -> Iterator[None]:
 def patient_start(ray: Any) -> Iterator[None]:
     """Let a raylet take longer to come up than Ray's fixed half minute, as on a busy machine, unless it has died.
 
-    Ray would wait for a dead one as long, or be ended by it while it connects. The ports of its agents are chosen here: the raylet waits 15 seconds for each port that an agent is to choose, and
-    then dies (https://github.com/ray-project/ray/issues/65983).
+    Ray would wait for a dead one as long, or be ended by it while it connects. The ports of its agents are chosen here:
+    the raylet waits 15 seconds for each port that an agent is to choose, and then dies
+    (https://github.com/ray-project/ray/issues/65983).
     """
     services, raylet = ray._private.services, ray._raylet
     of_ray, start_of_ray, connect_of_ray = services.get_node, services.start_raylet, raylet.CoreWorker

@@ -62,7 +62,9 @@ class Liveness:
         if self._node.head:
             for kind, process in self._node.dead_processes():
                 if kind in ("raylet", "gcs_server"):
-                    raise RayDied(f"the local Ray has died (its {kind} ended with {status_in_words(process.returncode)})")
+                    raise RayDied(
+                        f"the local Ray has died (its {kind} ended with {status_in_words(process.returncode)})"
+                    )
         elif time.monotonic() - self._looked > LOOK_SECONDS:
             self._look()
             self._looked = time.monotonic()
