@@ -338,7 +338,6 @@ class InProcess:
             yield
             return
         path = self.plan.path
-        requests.forget_stops(path, time.time() - (time.monotonic() - self.plan.begun))
         requests.listen(path)
         try:
             yield

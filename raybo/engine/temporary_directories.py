@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from raybo.common.errors import RayError
-from raybo.engine.keeper import END_SECONDS, end_processes, processes_in
+from raybo.engine.reaper import END_SECONDS, end_processes, processes_in
 
 TEMPORARY = "/tmp"  # not TMPDIR, as Ray's sockets need a short path
 LOCK = ".raybo-in-use"

@@ -388,7 +388,7 @@ def test_results_from_elsewhere_bring_all_their_numbers(tmp_path):
         (1.0, "it returned a single number; return a dict with 'accuracy', 'seconds', 'memory'"),
     ],
 )
-def test_it_is_a_failed_trial_with_one_line(returned, said):
+def test_unusable_result_fails_the_trial_with_one_line(returned, said):
     goals = Goals.of(METRICS, RULES)
     occurrence, data = run_trial(lambda config: returned, {}, {}, goals, 1)
     assert (occurrence, data["reason"]) == (Occurrence.BAD_RESULT, said)

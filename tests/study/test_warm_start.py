@@ -94,7 +94,7 @@ def test_known_results_enter_a_journal_only_once(path):
         enqueueing.enqueue(path, config(0.5), 2)
 
 
-def test_so_do_results_of_several_numbers(tmp_path):
+def test_results_of_several_metrics_enter_too(tmp_path):
     described = describe(goals=Goals.of({"score": "max", "cost": "min"}, {"memory": "<= 3"}))
     path, numbers = tmp_path / "two.db", {"score": 1.0, "cost": 2.0, "memory": 1}
     results = [numbers, {**numbers, "cost": 2.5}, {**numbers, "memory": 4}, {**numbers, "more": 1.0}, numbers]

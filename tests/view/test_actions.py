@@ -114,7 +114,7 @@ def test_requests_need_a_study_that_listens(journal):
         assert (possible["stopping"], possible["waiting"]) == (True, 1)
     requests.stop_listening(journal)
     assert len(requests.waiting(journal)) == 2  # what waits stays for the next run
-    requests.forget_stops(journal, time.time() + 10)
+    requests.forget_stops(journal)
     (left,) = requests.waiting(journal)
     left.done()
     requests.stop_listening(journal)
