@@ -136,15 +136,17 @@ def tune(
 def enqueue(journal: Path, values: tuple[str, ...], value: str | None) -> None:
     """Give a study a configuration to run next.
 
-    A running study runs it as soon as a worker is free; otherwise the study's next run starts with it. Every parameter
-    must be given. A result that is already known can be added while the study is not running.
+    A running study runs it as soon as a worker is free; otherwise the study's next run starts with it. Parameters that
+    are left out are proposed by the method. A result that is already known can be added while the study is not running;
+    it needs every parameter.
 
     \b
         raybo enqueue job.db learning_rate=0.1 depth=4
+        raybo enqueue job.db learning_rate=0.1
         raybo enqueue job.db learning_rate=0.2 depth=4 --value 0.93
         raybo enqueue two-goals.db learning_rate=0.1 --value '{"accuracy": 0.93, "seconds": 12}'
     """
-    from raybo.study.warm_start import enqueue_text
+    from raybo.study.enqueueing import enqueue_text
 
     say(enqueue_text(journal, named_values(values, "NAME=VALUE"), None if value is None else _result(value)))
 

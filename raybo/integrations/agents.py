@@ -94,8 +94,14 @@ class AgentFolder:
                 pass
         return self.status(study)
 
-    def ask(self, study: str, n: int = 1) -> dict[str, Any]:
-        """Return the next trials to run, and those that somebody has asked for and not told yet."""
+    def ask(self, study: str, n: int = 1, config: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the next trials to run, and those that somebody has asked for and not told yet.
+
+        Args:
+            study: which one.
+            n: how many.
+            config: some of the parameters, or all, as the next trial must have them; the rest is proposed.
+        """
         with self._locked(), self._open(study) as searcher:
             missing = set(self.limits.where) - {rule.text for rule in searcher.space.rules}
             if missing:
@@ -104,7 +110,10 @@ class AgentFolder:
                 )
             open_before = [trial.number for trial in searcher.pending]
             self._require_left(n)
-            trials = [searcher.promoted() or searcher.ask() for _ in range(n)]
+            if config is None:
+                trials = [searcher.promoted() or searcher.ask() for _ in range(n)]
+            else:
+                trials = _asked_with(searcher, config, n)
             return {
                 "trials": [
                     {"trial": trial.number, "config": plain(trial.config), "why": searcher.explain(trial)}
@@ -266,6 +275,20 @@ class AgentFolder:
                 yield
         except OSError as error:
             raise JournalError(f"{self.directory}: it cannot be written ({error.strerror})") from error
+
+
+def _asked_with(searcher: Searcher, config: Mapping[str, Any], n: int) -> list[Trial]:
+    """Return the trials up to the one with these values; others may have been enqueued before it."""
+    if n != 1:
+        raise TrialError(f"a config is of one trial, got n={n}; ask for the others without it")
+    known = len(searcher.trials)
+    wanted = searcher.enqueue(config).number
+    if wanted < known:
+        raise TrialError(f"trial {wanted} was asked for with this config before; tell its result, or change a value")
+    trials = [searcher.ask()]
+    while trials[-1].number != wanted:
+        trials.append(searcher.ask())
+    return trials
 
 
 def space_of(declared: Mapping[str, Any] | str) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """A user's requests to a study that another process runs: files in a directory beside its journal.
 
     {"ask": "stop"}                        end it, as Ctrl-C does
-    {"ask": "enqueue", "values": [...]}    run this configuration next; a row as `Space.pack` makes it
+    {"ask": "enqueue", "values": [...]}    run this configuration next; a row as `Space.pack` makes it,
+                                           with None (null) also for what is to be proposed
 
 Whoever runs a study and hears requests makes the directory, takes each request up and then removes it. So a request
 reaches a study whoever has begun it and however, and the one that comes too late waits for the next run. What is asked

@@ -233,19 +233,23 @@ def test_the_best_are_confirmed(tmp_path):
 
 def test_requests_of_other_processes_are_performed(tmp_path):
     path = tmp_path / "job.db"
-    row = raybo.Space(X).pack({"x": 0.125})
 
-    @raybo.objective(space=X, metric="y", mode="max", steps=100)
+    @raybo.objective(space={**X, "z": raybo.Float(0, 1)}, metric="y", mode="max", steps=100)
     def job(config):
         if raybo.current_trial().number == 0:
-            requests.ask(path, row)
-        if raybo.current_trial().number == 2:
+            requests.ask(path, [0.125, 0.25])
+            requests.ask(path, [0.375, None])
+            requests.ask(path, [7.0, None])  # by other means than raybo's
+        if raybo.current_trial().number == 3:
             requests.ask_to_stop(path)
         return 1.0
 
     study = tune(job, storage=path)
-    assert study.trials[1].config == {"x": 0.125}
-    assert (len(study.trials), study.ended) == (3, "stopped by the user")
+    assert study.trials[1].config == {"x": 0.125, "z": 0.25}
+    assert study.trials[2].config["x"] == 0.375
+    assert study.trials[2].tags == {"origin": "enqueued", "given": ["x"]}
+    assert (len(study.trials), study.ended) == (4, "stopped by the user")
+    assert [(each.trial, each.differs) for each in replay(study)] == [(0, ()), (2, ()), (3, ())]
 
 
 @pytest.mark.parametrize("seconds", [-86_400, 86_400])

@@ -64,6 +64,24 @@ def test_what_is_pending_is_listed(folder):
     assert folder.ask("first")["asked_for_earlier_and_not_told"] == [0]
 
 
+def test_an_agent_asks_with_values_of_its_own(tmp_path):
+    folder = AgentFolder(tmp_path, Limits(trials=3))
+    space = {name: {"type": "float", "low": 0, "high": 1} for name in "xy"}
+    folder.create("first", space, seed=0)
+    (asked,) = folder.ask("first", config={"x": 0.25})["trials"]
+    assert (asked["trial"], asked["config"]["x"]) == (0, 0.25)
+    assert "with x; the rest proposed" in asked["why"]
+    with pytest.raises(raybo.TrialError, match="trial 0 was asked for with this config before"):
+        folder.ask("first", config={"x": 0.25})
+    with pytest.raises(raybo.TrialError, match="a config is of one trial, got n=2"):
+        folder.ask("first", 2, {"x": 0.5})
+    with pytest.raises(raybo.SpaceError, match="z: not a parameter"):
+        folder.ask("first", config={"z": 0.5})
+    assert [each["trial"] for each in folder.ask("first", 2)["trials"]] == [1, 2]
+    with pytest.raises(raybo.TrialError):
+        folder.ask("first", config={"y": 0.5})
+
+
 def test_trials_of_all_studies_count(folder):
     for name in ("a", "b"):
         folder.create(name, X)

@@ -17,9 +17,10 @@ from raybo.methods import METHODS, needs_context
 from raybo.record.goals import Constraint, Goals
 from raybo.record.states import State
 from raybo.searcher import Searcher
+from raybo.study.enqueueing import enqueue
 from raybo.study.replay import replay
 from raybo.study.study import load
-from raybo.study.warm_start import enqueue, known_from
+from raybo.study.warm_start import known_from
 
 SPACE = {"x": raybo.Float(0.0, 1.0), "y": raybo.Float(0.0, 1.0)}
 METRICS = {"accuracy": "max", "seconds": "min"}
