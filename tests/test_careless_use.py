@@ -27,7 +27,7 @@ from raybo.record.events import Asked, Kind, Told
 from raybo.record.stopping import Limits
 from raybo.reporting.story_figures import method_figure
 from raybo.space import Space
-from raybo.study import warm_start
+from raybo.study import enqueueing, warm_start
 from raybo.study.confirmation import Confirm
 from raybo.study.replay import replay
 from raybo.study.study import Study
@@ -450,7 +450,7 @@ def fronts():
     yield "replay", lambda study: list(replay(study)), {}, replay
     yield "exporter", exporter, {"to": "csv", "destination": "out.csv"}, exporter
     yield "Recorder", Recorder, {"journal": "a.db", "to": "csv", "destination": "out.csv"}, Recorder
-    yield "enqueue", warm_start.enqueue, {"config": {"x": 1.0}}, keywords(["path"])
+    yield "enqueue", enqueueing.enqueue, {"config": {"x": 1.0}}, keywords(["path"])
 
 
 def complaints(name, use, needed, signature, errors=RayboError):

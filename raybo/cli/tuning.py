@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,7 +24,7 @@ from raybo.cli.arguments import (
 from raybo.cli.console import conclude, make_console, say
 
 if TYPE_CHECKING:
-    from raybo.engine.status import Status
+    from raybo.engine.progress import Watch
 
 
 @click.command()
@@ -80,7 +79,7 @@ def tune(
         raybo tune job.py --address auto --detach
     """
     from raybo.engine.driver import tune as run
-    from raybo.engine.progress import Display
+    from raybo.engine.progress import Display, Each
     from raybo.integrations.export import Recorder
     from raybo.job.loading import load_objective
 
@@ -98,6 +97,7 @@ def tune(
 
     try:
         with Display(console) as display:
+            watches: list[Watch] = [*([] if quiet else [display]), *recorders]
             study = run(
                 objective,
                 storage=path,
@@ -109,7 +109,7 @@ def tune(
                 defaults=named_values(defaults, "--default"),
                 enqueue=() if enqueue is None else read_list(enqueue),
                 prior=priors,
-                watch=_each_of([*([] if quiet else [display]), *recorders]) or False,
+                watch=Each(watches) if watches else False,
                 **search,  # the others, as `raybo.tune` names them
                 **cast(Any, chosen),  # texts, which the method reads as its options' types
             )
@@ -136,15 +136,17 @@ def tune(
 def enqueue(journal: Path, values: tuple[str, ...], value: str | None) -> None:
     """Give a study a configuration to run next.
 
-    A running study runs it as soon as a worker is free; otherwise the study's next run starts with it. Every parameter
-    must be given. A result that is already known can be added while the study is not running.
+    A running study runs it as soon as a worker is free; otherwise the study's next run starts with it. Parameters that
+    are left out are proposed by the method. A result that is already known can be added while the study is not running;
+    it needs every parameter.
 
     \b
         raybo enqueue job.db learning_rate=0.1 depth=4
+        raybo enqueue job.db learning_rate=0.1
         raybo enqueue job.db learning_rate=0.2 depth=4 --value 0.93
         raybo enqueue two-goals.db learning_rate=0.1 --value '{"accuracy": 0.93, "seconds": 12}'
     """
-    from raybo.study.warm_start import enqueue_text
+    from raybo.study.enqueueing import enqueue_text
 
     say(enqueue_text(journal, named_values(values, "NAME=VALUE"), None if value is None else _result(value)))
 
@@ -162,11 +164,3 @@ def _result(text: str) -> float | dict[str, Any]:
     if not isinstance(numbers, dict):
         raise click.UsageError(f"--value takes a number, or a JSON object with one number per metric, got {text!r}")
     return numbers
-
-
-def _each_of(watches: Sequence[Callable[[Status], None]]) -> Callable[[Status], None] | None:
-    def watch(status: Status) -> None:
-        for each in watches:
-            each(status)
-
-    return watch if watches else None

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from raybo.common.errors import RayError
-from raybo.engine.keeper import END_SECONDS, end_processes, processes_in
+from raybo.engine.reaper import END_SECONDS, end_processes, processes_in
 
 TEMPORARY = "/tmp"  # not TMPDIR, as Ray's sockets need a short path
 LOCK = ".raybo-in-use"
@@ -42,7 +42,9 @@ def private_directory() -> Iterator[Path]:
     except OSError as error:
         if directory is not None:
             shutil.rmtree(directory, ignore_errors=True)
-        raise RayError(f"{TEMPORARY}: no directory can be made there ({error.strerror}); make room in it") from error
+        raise RayError(
+            f"{TEMPORARY}: no directory can be made there ({error.strerror}); make it writable, with room"
+        ) from error
     try:
         yield directory
     finally:

@@ -131,7 +131,7 @@ def test_values_are_the_reduced_upper_confidence_bounds(name, a, n):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kernel", ["rbf", "matern32", "matern52"])
-def test_gradients(name, kernel):
+def test_context_average_gradients_match_finite_differences(name, kernel):
     rng = np.random.default_rng(3)
     atoms = rng.random((31, 1))
     acquisition = ContextConfidence(random_gp(5, kernel=kernel), atoms, reductions(atoms, rng)[name], 1.5)

@@ -155,7 +155,12 @@ def test_enqueue_adds_to_a_journal(run):
     assert (code, out) == (0, "Added; the study's next run knows its result\n")
     last = load("job.db").trials[-2:]
     assert [(str(trial.state), trial.value) for trial in last] == [("pending", None), ("finished", -0.5)]
+    assert run("enqueue", "job.db", "lr=0.01")[0] == 0
+    assert load("job.db").trials[-1].config["lr"] == 0.01
+    assert load("job.db").trials[-1].tags["given"] == ["lr"]
     code, _, err = run("enqueue", "job.db", "lr=0.01")
+    assert "this configuration was enqueued before, as trial" in err
+    code, _, err = run("enqueue", "job.db", "lr=0.01", "--value", "0.5")
     assert code == 2
     assert "net.depth: missing" in err
     code, _, err = run("enqueue", "job.db", "lr")

@@ -52,7 +52,7 @@ def history_of(study, **more):
     return searcher_of(study, study.trials, shown, "auto", None, 0, **more).history
 
 
-def test_it_finds_the_bottom_of_a_bowl():
+def test_sampler_finds_the_bottom_of_a_bowl():
     study = create()
     study.optimize(bowl, n_trials=20)
     assert study.best_value < 1e-3

@@ -92,7 +92,7 @@ def test_the_design_lasts_until_results_vary(name):
     assert "sobol" in propose(name, blind).tags
 
 
-def test_explanations(name):
+def test_context_methods_explain_their_proposals(name):
     method, history = methods.make(name, initial=3), of_newsvendor(8)
     assert "on average over contexts" in method.explain(propose(name, history).tags)
     history.trial([0.5], None, 1.0)
@@ -106,7 +106,7 @@ def test_explanations(name):
 
 
 @pytest.mark.parametrize("name", ["sbo-kde", "drbo-kde"])
-def test_it_finds_the_best_expectation(name):
+def test_context_methods_find_the_best_expectation(name):
     """x* = 0.18779 with an expectation of 0.46394; at random, 1.06 less is expected."""
     history = run(name, 25)
     recommended = history.X[best_expected(history)[0], 0]
@@ -114,7 +114,7 @@ def test_it_finds_the_best_expectation(name):
     assert np.abs(history.X[-5:, 0] - 0.18779).mean() < 0.15
 
 
-def test_it_is_pure(name):
+def test_context_proposals_are_pure(name):
     history = of_ackley(14)
     before = (history.last_event, history.C.tobytes(), history.X.tobytes())
     a, b = propose(name, history), propose(name, history.copy())
@@ -179,7 +179,7 @@ def test_failed_and_pending_trials_with_and_without_contexts(name):
     assert proposal.tags["left_out"] == 1
 
 
-def test_it_keeps_away_from_where_trials_failed():
+def test_context_methods_avoid_failed_regions():
     """Everything above 0.5 fails, whatever the context."""
     history = Met(floats(1), floats(1))
     rng = np.random.default_rng(1)
@@ -202,7 +202,7 @@ SPACE = Space({"lr": Float(1e-4, 1, log=True), "n": Integer(1, 9), "kind": Categ
 
 
 @pytest.mark.parametrize("contexts", CONTEXTS.values(), ids=CONTEXTS)
-def test_it_proposes_with_every_kind_of_context(name, contexts):
+def test_context_methods_take_every_kind_of_context(name, contexts):
     rng, history = np.random.default_rng(3), Met(SPACE.cube, contexts.cube)
     for x, c in zip(SPACE.snap(rng.random((12, 3))), contexts.snap(rng.random((12, contexts.d))), strict=True):
         history.trial(x, c, float(np.sin(4 * x[0]) * np.cos(3 * c[0]) + x[1]))

@@ -54,7 +54,7 @@ def nine(sign=1.0):
     return made
 
 
-def test_it_sees_octaves_and_ends(history):
+def test_curve_model_sees_octaves_and_ends(history):
     fit = fit_curves(history)
     places = fit.gp.curves.X[:, 2] * np.log2(STEPS)
     np.testing.assert_allclose(places[:5], [1, 2, 3, 4, 5])  # steps 2, 4, 8, 16 and the last

@@ -17,9 +17,10 @@ from raybo.methods import METHODS, needs_context
 from raybo.record.goals import Constraint, Goals
 from raybo.record.states import State
 from raybo.searcher import Searcher
+from raybo.study.enqueueing import enqueue
 from raybo.study.replay import replay
 from raybo.study.study import load
-from raybo.study.warm_start import enqueue, known_from
+from raybo.study.warm_start import known_from
 
 SPACE = {"x": raybo.Float(0.0, 1.0), "y": raybo.Float(0.0, 1.0)}
 METRICS = {"accuracy": "max", "seconds": "min"}
@@ -389,7 +390,7 @@ def test_results_from_elsewhere_bring_all_their_numbers(tmp_path):
         (1.0, "it returned a single number; return a dict with 'accuracy', 'seconds', 'memory'"),
     ],
 )
-def test_it_is_a_failed_trial_with_one_line(returned, said):
+def test_unusable_result_fails_the_trial_with_one_line(returned, said):
     goals = Goals.of(METRICS, RULES)
     occurrence, data = run_trial(lambda config: returned, {}, {}, goals, 1)
     assert (occurrence, data["reason"]) == (Occurrence.BAD_RESULT, said)
