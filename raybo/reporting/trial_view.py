@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from raybo.common import systems
 from raybo.common.errors import TrialError
 from raybo.common.terminal import without_colours
 from raybo.journal.beside import OUTPUT
@@ -105,7 +106,7 @@ def _curve(study: Study, trial: Trial) -> list[RenderableType]:
 def _output(path: Path, asked: str) -> list[RenderableType]:
     """Return the end of its output; nothing if that is older than the trial, of another study of this name."""
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        with open(os.open(path, os.O_RDONLY | systems.NOFOLLOW | systems.NONBLOCK), "rb") as file:
             if asked and os.fstat(file.fileno()).st_mtime + 1 < datetime.fromisoformat(asked).timestamp():
                 return []
             size = file.seek(0, os.SEEK_END)
