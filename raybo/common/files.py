@@ -49,6 +49,19 @@ def write_file(path: Path | str, content: str | bytes) -> None:
         raise RayboError(f"{path}: it cannot be written ({error.strerror}); give another file") from error
 
 
+def make_directory(path: Path | str) -> Path:
+    """Make a directory that a user has named, with those above it, unless it is there; return it.
+
+    Raises:
+        RayboError: it cannot be made.
+    """
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RayboError(f"{path}: no directory can be made there ({error.strerror}); give another one") from error
+    return Path(path)
+
+
 def is_stream(path: Path | str) -> bool:
     """Return True for standard output and anything that is neither a file nor a directory, such as a pipe.
 

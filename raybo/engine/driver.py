@@ -58,7 +58,7 @@ RESTARTS = 100  # a study actor that dies is restarted so many times; each conti
 @taking(tune_arguments)
 def tune(given: Arguments) -> Study:
     """Tune an objective on Ray, and return the study when it has ended; `tune_arguments` documents its arguments."""
-    with private_directory() as scratch:
+    with private_directory() if given.storage is None else contextlib.nullcontext("") as scratch:
         path = given.storage or Path(scratch, "study.db")
         started = time.monotonic()
         code = code_of(given.objective)

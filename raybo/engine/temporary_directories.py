@@ -42,7 +42,9 @@ def private_directory() -> Iterator[Path]:
     except OSError as error:
         if directory is not None:
             shutil.rmtree(directory, ignore_errors=True)
-        raise RayError(f"{TEMPORARY}: no directory can be made there ({error.strerror}); make room in it") from error
+        raise RayError(
+            f"{TEMPORARY}: no directory can be made there ({error.strerror}); make it writable, with room"
+        ) from error
     try:
         yield directory
     finally:

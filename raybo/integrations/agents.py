@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,7 @@ class AgentFolder:
 
     directory: Path
     limits: Limits = Limits()
+    _begun: list[float] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def create(self, study: str, space: Mapping[str, Any] | str, **arguments: Any) -> dict[str, Any]:
         """Create a study; one that is there already must be the same, and goes on.
@@ -199,11 +201,18 @@ class AgentFolder:
         if self.limits.trials is not None:
             left["trials_left"] = max(0, self.limits.trials - asked)
         if self.limits.minutes is not None:
-            spent = 0.0 if first is None else (datetime.now(timezone.utc) - first).total_seconds() / 60
+            spent = 0.0 if first is None else self._seconds_since(first) / 60
             left["minutes_left"] = round(max(0.0, self.limits.minutes - spent), 2)
         if self.limits.where:
             left["every_configuration_keeps"] = list(self.limits.where)
         return left
+
+    def _seconds_since(self, first: datetime) -> float:
+        """Return the seconds since the first trial was asked for, of a clock that nobody sets once they count."""
+        if not self._begun:
+            by_clock = (datetime.now(timezone.utc) - first).total_seconds()
+            self._begun.append(time.monotonic() - max(0.0, by_clock))
+        return time.monotonic() - self._begun[0]
 
     def _require_left(self, n: int) -> None:
         """Raise TrialError if n more trials would exceed a limit."""

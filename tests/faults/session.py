@@ -195,7 +195,7 @@ class Session:
     def view(self) -> None:
         """Begin to view the study."""
         if self.viewer is None or self.viewer.poll() is not None:
-            with (self.directory / "viewer").open("ab") as output:
+            with (self.directory / "viewer").open("wb") as output:  # what an earlier one said is none of its own
                 self.viewer = subprocess.Popen(
                     [sys.executable, "-m", "raybo.cli", "view", str(self.journal), "--no-browser", "--port", "0"],
                     env={**os.environ, "PYTHONPATH": str(self.source)},

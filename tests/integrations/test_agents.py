@@ -8,11 +8,14 @@ import os
 import signal
 import subprocess
 import sys
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import raybo
+from raybo.integrations import agents
 from raybo.integrations.agents import AgentFolder, Limits, space_of
 from raybo.record.events import Asked
 
@@ -102,6 +105,19 @@ def test_no_trial_begins_after_the_minutes(folder, monkeypatch):
     with pytest.raises(raybo.TrialError, match="the limit of 1e-09 minutes is reached"):
         late.ask("first")
     assert late.tell("first", asked["trial"], 1.0)["states"] == {"finished": 1}
+
+
+@pytest.mark.parametrize("by", [timedelta(hours=-1), timedelta(days=1)], ids=["back", "forward"])
+def test_minutes_pass_whatever_the_clock_says(folder, monkeypatch, by):
+    timed = AgentFolder(folder.directory, Limits(minutes=30))
+    timed.create("first", X)
+    timed.ask("first")
+    before = timed.left()["minutes_left"]
+    now = datetime.now(timezone.utc)
+    monkeypatch.setattr(agents, "datetime", SimpleNamespace(now=lambda zone: now + by, fromisoformat=now.fromisoformat))
+    assert 29.0 < timed.left()["minutes_left"] <= before
+    if by < timedelta(0):  # of another process that starts only then
+        assert 29.0 < AgentFolder(folder.directory, Limits(minutes=30)).left()["minutes_left"] <= 30.0
 
 
 def test_rules_of_the_person_hold_in_every_study(folder):
