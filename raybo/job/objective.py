@@ -109,9 +109,9 @@ class Objective:
             raise SpaceError(f"{_place_of(self.function)}{error}") from None
         if context is not None and self.metric in context.names:
             raise ObjectiveError(f"{self.name}: {self.metric!r} is its metric and a context too; rename one of them")
-        if context is not None and not self.goals.is_plain:
+        if context is not None and self.goals.k > 1:
             raise ObjectiveError(
-                f"{self.name}: a context needs a single metric and no constraints; leave out one or the other"
+                f"{self.name}: a context needs a single metric; leave out the context, or the other metrics"
             )
         return context
 

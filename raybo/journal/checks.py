@@ -61,7 +61,7 @@ def description_of(text: str) -> Description:
     goals = description.goals
     for name in ("objective", "method"):
         _require(isinstance(getattr(description, name), str), f"{name} is no text")
-    _require(description.context is None or goals.is_plain, "it has contexts beside several metrics or constraints")
+    _require(description.context is None or goals.k == 1, "it has contexts beside several metrics")
     _require(is_whole(description.seed) and description.seed >= 0, "seed is not a whole number from 0")
     _require(
         description.steps is None or (is_count(description.steps) and description.steps > 0), "steps is not a number"

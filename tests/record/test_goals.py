@@ -139,11 +139,13 @@ def test_beside_constraints_ei_takes_nu_but_no_incumbent():
         Searcher(SPACE, "ei", constraints=RULES, incumbent="mean")
 
 
-def test_contexts_are_refused_plainly():
-    with pytest.raises(MethodError, match="a context needs a single metric and no constraints"):
+def test_contexts_beside_several_metrics_are_refused():
+    with pytest.raises(
+        MethodError, match="a context needs a single metric; leave out the context, or the other metrics"
+    ):
         Searcher(SPACE, metrics=METRICS, context={"load": raybo.Float(0, 1)})
 
-    @raybo.objective(space=SPACE, constraints=RULES, context={"load": raybo.Float(0, 1)})
+    @raybo.objective(space=SPACE, metrics=METRICS, context={"load": raybo.Float(0, 1)})
     def job(config):
         return 1.0
 
