@@ -9,6 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from raybo.common import systems
 from raybo.common.errors import RayboError
 
 STANDARD_OUTPUT = "-"
@@ -38,7 +39,7 @@ def write_file(path: Path | str, content: str | bytes) -> None:
             with open(os.dup(descriptor), "wb") as file:  # not opened again: that would begin at a file's beginning
                 file.write(data)
         elif is_stream(path):
-            with open(os.open(path, os.O_WRONLY | os.O_NOCTTY), "wb") as file:
+            with open(os.open(path, os.O_WRONLY | systems.NOCTTY), "wb") as file:
                 file.write(data)
         else:
             _replace(Path(os.path.realpath(path)), data)
@@ -96,7 +97,7 @@ def _replace(path: Path, data: bytes) -> None:
     try:
         with open(handle, "wb") as file:
             file.write(data)
-            os.fchmod(file.fileno(), mode)
+            os.chmod(file.fileno() if os.chmod in os.supports_fd else scratch, mode)
         os.replace(scratch, path)
     except BaseException:  # passed on; nothing half written stays
         with contextlib.suppress(OSError):

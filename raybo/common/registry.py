@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
+from raybo.common.arguments import plain_text
 from raybo.common.errors import MethodError
 from raybo.common.messages import first_line, in_words, near, nearest, shown
 from raybo.common.options import Options, read
@@ -63,6 +64,8 @@ class Registry(Generic[T]):
         """
         if isinstance(given, self.base):
             given = type(given)
+        if isinstance(given, str):
+            given = plain_text(given)
         if isinstance(given, str) and given in self.homes:
             module, _, name = self.homes[given].partition(":")
             return typing.cast("type[T]", getattr(importlib.import_module(module), name))
@@ -114,8 +117,8 @@ class Registry(Generic[T]):
         Raises:
             MethodError: as `load`; or no other process could find its class.
         """
-        if isinstance(given, str) and given in self.homes:
-            return given
+        if isinstance(given, str) and plain_text(given) in self.homes:
+            return plain_text(given)
         cls = self.load(given)
         if own := self._own_name(cls):
             return own

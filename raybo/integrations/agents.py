@@ -8,7 +8,6 @@ wrote them; nothing that an agent can say raises them.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from raybo import spaces
+from raybo.common import systems
 from raybo.common.errors import JournalError, MethodError, SpaceError, TrialError
 from raybo.common.messages import nearest, shown
 from raybo.integrations.export import exporter
@@ -271,7 +271,7 @@ class AgentFolder:
         self.directory.mkdir(parents=True, exist_ok=True)
         try:
             with (self.directory / LOCK).open("a") as file:
-                fcntl.flock(file, fcntl.LOCK_EX)
+                systems.lock(file.fileno(), wait=True)
                 yield
         except OSError as error:
             raise JournalError(f"{self.directory}: it cannot be written ({error.strerror})") from error

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from raybo.common import systems
 from raybo.common.errors import JournalError
 from raybo.journal.beside import beside
 from raybo.journal.lock import in_use
@@ -83,7 +84,7 @@ def ask(journal: Path | str, values: Row | None = None) -> str:
     name = f"{max(time.time_ns(), latest + 1):0{DIGITS}d}-{secrets.token_hex(4)}"  # in order, whatever the clock says
     written = place / f"{name}.new"
     try:
-        with open(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:
+        with open(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | systems.NOFOLLOW, 0o600), "w") as file:
             json.dump(request, file)
         os.replace(written, place / f"{name}{ENDING}")
     except OSError as error:
@@ -135,7 +136,7 @@ def _names(place: Path) -> list[str]:
 
 def _read(path: Path) -> Request | None:
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        with open(os.open(path, os.O_RDONLY | systems.NOFOLLOW | systems.NONBLOCK | systems.CLOEXEC), "rb") as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
                 return None

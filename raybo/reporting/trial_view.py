@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from raybo.common import systems
 from raybo.common.errors import TrialError
 from raybo.common.terminal import without_colours
 from raybo.journal.beside import OUTPUT
@@ -116,7 +117,7 @@ def earliest(events: Sequence[Event]) -> float:
 def _output(path: Path, begun: float) -> list[RenderableType]:
     """Return the end of its output; nothing if that is older than the trial, of another study of this name."""
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        with open(os.open(path, os.O_RDONLY | systems.NOFOLLOW | systems.NONBLOCK), "rb") as file:
             if os.fstat(file.fileno()).st_mtime + 1 < begun:
                 return []
             size = file.seek(0, os.SEEK_END)

@@ -72,7 +72,13 @@ def ray_for_study(address: str | None, cpus: int | None, data: int = 0) -> Itera
         del settings["RAY_AUTH_MODE"]
     with _environment(settings):
         with signals_held():
-            import ray
+            try:
+                import ray
+            except ModuleNotFoundError as error:
+                raise RayError(
+                    f"Ray cannot be imported here ({first_line(error)}): install it, or run the trials one after the "
+                    "other in this process, --in-process (in_process=True)"
+                ) from None
 
         yield from _connected(ray, address, joins, cpus, data)
 
