@@ -121,7 +121,7 @@ def method_or_earlier(
     if earlier is None:
         return "auto" if method is None else method, options
     is_same = method is None or (not isinstance(method, methods.Method) and methods.name_of(method) == earlier.method)
-    return earlier.method if method is None else method, earlier.options if is_same and not options else options
+    return methods.kept(earlier.method) if is_same else method, earlier.options if is_same and not options else options
 
 
 def scheduler_or_earlier(
