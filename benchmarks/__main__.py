@@ -37,6 +37,7 @@ NAMES = (
     "proposals",
     "scaling",
     "rivals",
+    "optuna_sampler",
     "thousand_workers",
     "many_trials",
     "quality",

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
+from raybo.common.arguments import plain_text
 from raybo.common.errors import MethodError
 from raybo.common.messages import first_line, in_words, near, nearest, shown
 from raybo.common.options import Options, read
@@ -67,6 +68,8 @@ class Registry(Generic[T]):
         """
         if isinstance(given, self.base):
             given = type(given)
+        if isinstance(given, str):
+            given = plain_text(given)
         if isinstance(given, str) and given in self.homes:
             module, _, name = self.homes[given].partition(":")
             return typing.cast("type[T]", getattr(importlib.import_module(module), name))
@@ -124,8 +127,8 @@ class Registry(Generic[T]):
         Raises:
             MethodError: as `load`; or no other process could find its class.
         """
-        if isinstance(given, str) and (given in self.homes or given in self.retired):
-            return given
+        if isinstance(given, str) and {plain_text(given)} & {*self.homes, *self.retired}:
+            return plain_text(given)
         cls = self.load(given)
         if own := self._own_name(cls):
             return own

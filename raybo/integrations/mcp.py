@@ -87,9 +87,12 @@ def server_of(folder: AgentFolder) -> MCPServer:
         )
 
     @server.tool()
-    def ask(study: str, n: int = 1) -> Result:
-        """Get the next n trials to run, each with its number, its config and why it was proposed."""
-        return _answer(folder.ask, study, n)
+    def ask(study: str, n: int = 1, config: dict[str, Any] | None = None) -> Result:
+        """Get the next n trials to run, each with its number, its config and why it was proposed.
+
+        With a config of some of the parameters, or all, get one trial that has these values; the rest is proposed.
+        """
+        return _answer(folder.ask, study, n, config)
 
     @server.tool()
     def tell(study: str, trial: int, result: float | dict[str, Any]) -> Result:

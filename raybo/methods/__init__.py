@@ -102,8 +102,10 @@ def require_goals(method: Method, goals: Goals, *, has_context: bool) -> None:
     """Raise MethodError if a method, or a study with contexts, does not support several metrics or constraints."""
     if goals.is_plain:
         return
-    if has_context:
-        raise MethodError("a context needs a single metric and no constraints; leave out one or the other")
+    if has_context and goals.k > 1:
+        raise MethodError("a context needs a single metric; leave out the context, or the other metrics")
+    if goals.k == 1 and method.takes_constraints:
+        return
     if not method.takes_goals:
         those = [other for other in METHODS if load(other).takes_goals]
         raise MethodError(

@@ -20,7 +20,7 @@ import raybo
 from raybo.engine.driver import RAYS
 from raybo.record.events import Event, Kind
 from raybo.record.states import COUNTED
-from tests.faults import checks
+from tests.faults import checks, given
 from tests.faults.job import JUDGED, OF_A_REPORT, SAVED
 from tests.faults.promises import CELLS, OF_A_RAY, SIGNALS, Cell, Phase, Process, Promise, Strike, strikes
 from tests.faults.running import _kill
@@ -290,9 +290,9 @@ def _finish(session: Session) -> list[str]:
 
 
 def _until(holds: Callable[[], bool], seconds: float = SETTLE_SECONDS) -> bool:
-    give_up = time.monotonic() + seconds
+    give_up = given.now() + seconds
     while not holds():
-        if time.monotonic() > give_up:
+        if given.now() > give_up:
             return False
         time.sleep(0.02)
     return True

@@ -27,7 +27,7 @@ SILENCE_SECONDS = 6.0  # a GCS that does not answer for so long is warned of
 CONNECT_SECONDS = 2.0
 END_SECONDS = 0.5  # the workers of a raylet that ends are gone at most so long before it
 START_LOOK_SECONDS = 1.0  # between checks of a Ray that is being started
-LOOKS = 8  # a Ray that is being started has died if it is dead in so many checks in a row
+LOOKS = 6  # a Ray that is being started has died if it is dead in so many checks in a row; Ray waits for nine seconds
 
 log = logging.getLogger("raybo")
 
@@ -62,7 +62,9 @@ class Liveness:
         if self._node.head:
             for kind, process in self._node.dead_processes():
                 if kind in ("raylet", "gcs_server"):
-                    raise RayDied(f"the local Ray has died (its {kind} ended with {_status(process.returncode)})")
+                    raise RayDied(
+                        f"the local Ray has died (its {kind} ended with {status_in_words(process.returncode)})"
+                    )
         elif time.monotonic() - self._looked > LOOK_SECONDS:
             self._look()
             self._looked = time.monotonic()
@@ -162,5 +164,6 @@ def report_death_at_start(ray: Any) -> Iterator[None]:
         watcher.join()
 
 
-def _status(code: int) -> str:
+def status_in_words(code: int) -> str:
+    """Return how a process ended, of its return code."""
     return f"signal {-code}" if code < 0 else f"status {code}"
