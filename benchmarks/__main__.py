@@ -38,6 +38,7 @@ NAMES = (
     "proposals",
     "scaling",
     "rivals",
+    "optuna_sampler",
     "thousand_workers",
     "many_trials",
     "quality",

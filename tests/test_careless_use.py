@@ -564,3 +564,80 @@ def test_counts_beyond_the_journal_are_refused():
     for use in (lambda: tune(job, trials=2**31), lambda: asked(steps=2**31), lambda: raybo.report(1.0, step=2**31)):
         with pytest.raises(RayboError, match="must be a whole number from 1 to 2147483647, got 2147483648"):
             use()
+
+
+class HashesOnce(str):
+    """A name whose hash raises from its second use on, as in a dict that was made of it."""
+
+    def __init__(self, _):
+        self.used = 0
+
+    def __hash__(self):
+        self.used += 1
+        if self.used > 1:
+            raise RuntimeError("no hash")
+        return str.__hash__(self)
+
+
+class Attributeless:
+    """It raises at every attribute that it does not have, and when it is read."""
+
+    def __getattr__(self, name):
+        raise RuntimeError(f"no {name}")
+
+    def __iter__(self):
+        raise RuntimeError("no items")
+
+
+class Itemless(list):
+    def __iter__(self):
+        raise RuntimeError("no items")
+
+
+def looped(kind, inside):
+    found = kind()
+    found.update(x=found) if kind is dict else found.append(found)
+    return {"x": found} if inside else found
+
+
+def test_names_without_a_hash_are_names():
+    """The study that they would begin is refused for its last argument, as it would be with plain names."""
+    from raybo.integrations.ray_tune import RayboSearch
+
+    with pytest.raises(SpaceError, match=r"^enqueue: entry 0: x: 2.0 lies outside"):
+        tune(job, trials=1, enqueue=[{HashesOnce("x"): 2.0}])
+    with pytest.raises(SpaceError, match=r"^points_to_evaluate, point 0: x: 2.0 lies outside"):
+        RayboSearch(SPACE, "loss", "min", "random", points_to_evaluate=[{HashesOnce("x"): 2.0}])
+    constrained = raybo.objective(space=SPACE, metric=HashesOnce("m"), constraints={HashesOnce("size"): "<= 1"})
+    assert constrained(lambda config: 0.0).goals.needed == ("m", "size")
+    assert raybo.Searcher(SPACE, HashesOnce("random")).ask().number == 0
+    with pytest.raises(MethodError, match="there is no method 'randon'"):
+        raybo.Searcher(SPACE, HashesOnce("randon"))
+
+
+@pytest.mark.parametrize("kind", [dict, list])
+@pytest.mark.parametrize("inside", [False, True])
+def test_what_contains_itself_is_refused(kind, inside):
+    from raybo.integrations.ray_tune import RayboSearch
+
+    bad = looped(kind, inside)
+    with pytest.raises(SpaceError, match="point 1: it is nested too deeply, or contains itself"):
+        RayboSearch(SPACE, "loss", "min", "random", points_to_evaluate=[{"x": 0.5}, bad])
+    for use in (
+        lambda: tune(job, trials=1, enqueue=[bad]),
+        lambda: tune(job, trials=1, options={"a": bad}),
+        lambda: tune(raybo.objective(space=SPACE)(lambda config, *, a: 0.0).with_settings(a=bad), trials=1),
+        lambda: raybo.Categorical([bad, bad]),
+        lambda: raybo.Searcher(SPACE, "random", prior=bad),
+        lambda: asked().tell(0, bad),
+        lambda: asked().add(bad, 1.0),
+    ):
+        with pytest.raises(RayboError) as caught:
+            use()
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [Attributeless, Itemless])
+def test_priors_that_cannot_be_read_are_refused(kind):
+    with pytest.raises(JournalError, match=r"^prior\b"):
+        raybo.Searcher(SPACE, "random", prior=kind())

@@ -130,7 +130,7 @@ class RayboSearch(Searcher):
         if mode is not None:
             one_of(mode, "mode", MODES)
         if metric is not None:
-            a_name(metric, "metric")
+            metric = a_name(metric, "metric")
         if metrics is not None and (metric, mode) != (None, None):
             raise MethodError("give metric and mode for one metric, or metrics for several, not both")
         made = methods.make(method, **options)
@@ -147,7 +147,8 @@ class RayboSearch(Searcher):
             )
         super().__init__(metric=metric, mode=mode)
         given = () if points_to_evaluate is None else points_to_evaluate
-        points = [plain(point) for point in a_list(given, "points_to_evaluate", "configurations")]
+        listed = a_list(given, "points_to_evaluate", "configurations")
+        points = [plain(point, f"points_to_evaluate, point {i}") for i, point in enumerate(listed)]
         rewards: list[Any] = [None] * len(points)
         if evaluated_rewards is not None:
             rewards = a_list(evaluated_rewards, "evaluated_rewards", "known values")
@@ -343,7 +344,7 @@ class RayboSearch(Searcher):
             require_number(value, "value")
         if pruned and not is_finite(value):
             value = next((v for v in reversed(intermediate_values or ()) if is_finite(v)), value)
-        self._known.append((plain(parameters), value, "it failed elsewhere" if error else ""))
+        self._known.append((plain(parameters, "parameters"), value, "it failed elsewhere" if error else ""))
         if self._asker is not None:
             self._add_known()
 

@@ -22,7 +22,6 @@ from tensorboardX.proto.event_pb2 import Event, SessionLog
 from tensorboardX.record_writer import directory_check
 
 from raybo.common.errors import RayboError
-from raybo.common.files import make_directory
 from raybo.integrations.stream import News, StartAgain, Stream
 from raybo.integrations.trial_terms import Names, parameters
 from raybo.journal.beside import is_uri
@@ -40,7 +39,7 @@ OWNER = "raybo-study"  # a file that names the study that a directory holds
 def tensorboard_exporter(destination: str) -> Stream:
     """Return an exporter to a directory for `tensorboard --logdir`."""
     if not is_uri(destination):
-        make_directory(destination)
+        Path(destination).mkdir(parents=True, exist_ok=True)
     names = Names(lambda name: REFUSED.sub("_", name).lstrip("/") or "_", OWN)
 
     def open_runs(study: Study) -> _Runs | None:

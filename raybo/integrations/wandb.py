@@ -19,7 +19,7 @@ from typing import Any
 import wandb
 
 from raybo.common.errors import RayboError
-from raybo.common.files import make_directory, write_file
+from raybo.common.files import write_file
 from raybo.integrations.stream import News, Stream, name_of, summary_of
 from raybo.integrations.study_json import described, plain
 from raybo.integrations.trial_terms import Names, parameters
@@ -117,7 +117,7 @@ class _Runs:
             self.sent[-1] = now
             if study.ended:
                 _end(self.open, -1)
-        make_directory(self.directory)
+        self.directory.mkdir(parents=True, exist_ok=True)
         _write(self.note, {number: sent for number, sent in self.sent.items() if number not in self.open})
 
     def _run(self, new: News) -> Any:
@@ -142,7 +142,7 @@ class _Runs:
         return self.open[-1]
 
     def _init(self, which: str, kind: str, name: str, config: dict[str, Any]) -> Any:
-        make_directory(self.directory)
+        self.directory.mkdir(parents=True, exist_ok=True)
         quiet = wandb.Settings(
             silent=True, console="off", x_disable_stats=True, disable_git=True, disable_code=True, save_code=False
         )
@@ -176,7 +176,7 @@ def _close(runs: dict[int, Any], sent: dict[int, list[int]], note: Path) -> None
 
 def _write(note: Path, sent: dict[int, list[int]]) -> None:
     """Note what has been sent; of runs that are still open W&B may lose the last when it is killed."""
-    make_directory(note.parent)
+    note.parent.mkdir(parents=True, exist_ok=True)
     write_file(note, json.dumps(sent).encode())
 
 

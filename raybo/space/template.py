@@ -159,11 +159,14 @@ def refuse_different(template: Any, config: Any, path: Path) -> None:
         if not _is_constant(template, config):
             raise SpaceError(f"{label(path)}: it is always {shown(template)} in this space, got {shown(config)}")
     elif isinstance(template, dict) and isinstance(config, Mapping):
+        names = list(template)  # found by comparison: the hash of a user's key may raise
         for key in config:
-            if key not in template:
+            if key not in names:
                 known = ", ".join(map(str, template))
                 raise SpaceError(f"{label((*path, key))}: not a parameter of the space, which has {known}")
-            refuse_different(template[key], config[key], (*path, key))
+        for name in names:
+            if name in config:
+                refuse_different(template[name], config[name], (*path, name))
     elif isinstance(template, (list, tuple)) and isinstance(config, (list, tuple)):
         if len(config) > len(template):
             raise SpaceError(f"{label(path)}: it has {len(template)} items in the space, got {len(config)}")
