@@ -31,7 +31,13 @@ from raybo.record.goals import Goals
 from raybo.record.history import History, Proposal
 
 METHODS = discover(Path(__file__).parent, __name__)  # "module:Class" by name; imported when used
-REGISTRY: Registry[Method] = Registry("method", Method, METHODS)  # type: ignore[type-abstract]
+RETIRED = {  # home and reason: journals and experiments have them, and nothing lists them
+    "uhe-checked": (
+        f"{__name__}.unknown_hyperparameters.uhe_checked:UheChecked",
+        "on Deceptive it ends above map; use map, or uhe on a rough function",
+    )
+}
+REGISTRY: Registry[Method] = Registry("method", Method, METHODS, RETIRED)  # type: ignore[type-abstract]
 AnyMethod: TypeAlias = str | type[Method] | Method  # a name, "package.module:Class", a class, or a method
 
 __all__ = [
@@ -42,6 +48,7 @@ __all__ = [
     "Proposal",
     "Tags",
     "describe",
+    "kept",
     "label",
     "load",
     "make",
@@ -54,6 +61,7 @@ __all__ = [
 ]
 
 load = REGISTRY.load
+kept = REGISTRY.kept
 label = REGISTRY.label
 name_of = REGISTRY.name_of
 options_of = REGISTRY.options_of

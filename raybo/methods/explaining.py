@@ -46,7 +46,7 @@ class Absent(methods.Method):
 def method_of(name: str, options: Mapping[str, Any]) -> methods.Method:
     """Return the method of a journal, to explain its trials; one that stands for it if it cannot be made here."""
     try:
-        return methods.make(name, **options)
+        return methods.make(methods.kept(name), **options)
     except MethodError as error:
         return Absent(why=str(error))
 

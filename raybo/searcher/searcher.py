@@ -195,7 +195,7 @@ class Searcher(Findings):
             []
         """
         if method is None:
-            method = methods.make(description.method, **description.options)
+            method = methods.make(methods.kept(description.method), **description.options)
         if scheduler is None:
             scheduler = scheduler_for(
                 description.scheduler, description.scheduler_options, description.steps, description.goals

@@ -98,11 +98,11 @@ class MethodContract:
 
     def test_a_journal_finds_it_again(self, name: AnyMethod, made: Method) -> None:
         kept = json.loads(json.dumps(methods.options_of(made, made, {})))
-        assert methods.make(methods.name_of(name), **kept) == made
+        assert methods.make(methods.kept(methods.name_of(name)), **kept) == made
         for words in words_of(methods.load(name)):
             chosen = methods.make(name, **words)
             kept = json.loads(json.dumps(methods.options_of(chosen, chosen, {})))
-            assert methods.make(methods.name_of(chosen), **kept) == chosen
+            assert methods.make(methods.kept(methods.name_of(chosen)), **kept) == chosen
 
     def test_unknown_options_are_refused(self, name: AnyMethod) -> None:
         with pytest.raises(MethodError, match=f"^{methods.label(name)} has no option 'nonsense_of_mine'"):
