@@ -140,10 +140,11 @@ def run(solver: str, seed: int, steps: int = T) -> Curves:
         distance = float(np.sqrt(((grid - f.maximiser) ** 2).sum(axis=1)).min())
         value = f(x[None])[0]
         X, y = np.vstack([X, x]), np.append(y, value + R * rng.standard_normal())
-        row = f.maximum - value, 1.0 - eta, 1.0 - eta_shifted, std, distance
-        rows.append((*row, gp_of(X, y).information_gain, kappa))
-    *steps_of, gain, kappas = np.array(rows).T
-    return Curves(*np.cumsum(steps_of, axis=1), gain, kappas)
+        summed = f.maximum - value, 1.0 - eta, 1.0 - eta_shifted, std, distance
+        rows.append((*summed, gp_of(X, y).information_gain, kappa))
+    gain, kappas = np.array(rows)[:, 5:].T
+    R_t, M_t, M_shifted, S_t, D_t = np.cumsum(np.array(rows)[:, :5], axis=0).T
+    return Curves(R_t, M_t, M_shifted, S_t, D_t, gain, kappas)
 
 
 class Watched:
