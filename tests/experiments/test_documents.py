@@ -419,8 +419,8 @@ def inexact_maximisation():
         f"The accumulated inexactness M_T of that grid is {last[grid, what]:.2f}, that of L-BFGS-B "
         f"{last['L-BFGS-B', what]:.2f}; a grid of only t points has {last[few, what]:.1f}, and its regret ends at "
         f"{last[few, 'regret']:.0f}. That is with the least shift that makes the acquisition non-negative at each "
-        f"step; with the theory's constant, the norm, M_T is {last[grid, shifted]:.2g}, {last['L-BFGS-B', shifted]:.2g} and "
-        f"{last[few, shifted]:.2g}."
+        f"step; with the theory's constant, the norm, M_T is {last[grid, shifted]:.2g}, "
+        f"{last['L-BFGS-B', shifted]:.2g} and {last[few, shifted]:.2g}."
     )
     assert all(0.55 < last[solver, shifted] / last[solver, what] < 0.65 for solver in solvers)  # two fifths smaller
     figure = Results("inexact-fig6")
