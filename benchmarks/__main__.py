@@ -33,6 +33,7 @@ NAMES = (
     "submit",
     "overhead",
     "search_cv",
+    "refit",
     "suggestion",
     "proposals",
     "scaling",
