@@ -237,6 +237,36 @@ def test_tools_answer_and_refuse_in_words(mcp, folder):
     assert "trial 0: it is finished already" in again.content[0].text
 
 
+def test_wrong_arguments_are_named_in_one_line(mcp, folder):
+    from raybo.integrations.mcp import server_of
+
+    folder.create("first", X, mode="min", seed=0)
+
+    async def talk():
+        async with mcp.Client(server_of(folder)) as client:
+
+            async def call(tool, **arguments):
+                answer = await client.call_tool(tool, {"study": "first", **arguments})
+                assert answer.is_error
+                (said,) = (content.text for content in answer.content)
+                return said
+
+            return [
+                await call("export", format="json"),
+                await call("ask", count=3),
+                await call("tell", trial=0),
+                await call("ask", n="many"),
+            ]
+
+    unknown, other, missing, wrong = asyncio.run(talk())
+    assert unknown == "export: it takes no format; available: study, to"
+    assert other == "ask: it takes no count; available: study, n, config"
+    assert missing.startswith("tell: result: Field required")
+    assert wrong.startswith("ask: n: ")
+    assert not any("\n" in said or "http" in said for said in (missing, wrong))
+    assert folder.status("first")["trials"] == 0
+
+
 AGENT = """
 import asyncio, sys
 from mcp import Client, StdioServerParameters

@@ -27,7 +27,7 @@ SILENCE_SECONDS = 6.0  # a GCS that does not answer for so long is warned of
 CONNECT_SECONDS = 2.0
 END_SECONDS = 0.5  # the workers of a raylet that ends are gone at most so long before it
 START_LOOK_SECONDS = 1.0  # between checks of a Ray that is being started
-LOOKS = 6  # a Ray that is being started has died if it is dead in so many checks in a row; Ray waits for nine seconds
+LOOKS = 8  # a Ray that is being started has died if it is dead in so many checks in a row
 
 log = logging.getLogger("raybo")
 
