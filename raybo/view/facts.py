@@ -229,7 +229,7 @@ def _progress(study: Study, followed: Followed) -> Json:
 
 
 def best_trial(study: Study, best: Trial, expected: tuple[float, float] | None = None) -> Json:
-    """Return the best trial: its number, value, configuration, and a model's prediction, if there is one."""
+    """Return the best or the recommended trial: its number, value, configuration, and a model's prediction, if any."""
     return {
         "number": best.number,
         "value": best.value,

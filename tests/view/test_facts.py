@@ -338,9 +338,10 @@ def test_figures_are_redrawn_only_after_new_events(tmp_path):
     first = drawn()
     assert first.last == 25
     assert not first.error
-    best, expected = load(path).best, load(path).expected(load(path).best)
-    drawn_best = [first.best[name] for name in ("number", "value", "expected", "expected_sd")]
-    assert drawn_best == [best.number, best.value, *expected]
+    study_now = load(path)
+    best, expected = study_now.recommended, study_now.expected(study_now.recommended)
+    told = [first.recommended[name] for name in ("number", "value", "expected", "expected_sd", "why")]
+    assert told == [best.number, best.value, *expected, study_now.recommendation]
     assert [panel["key"] for panel in first.panels] == [panel.key for panel in report_figures(load(path))]
     assert figures.latest() is first
     assert not figures.is_drawing()
