@@ -109,7 +109,7 @@ def best_configuration(study: Study) -> str:
             )
             for trial in study.front
         ]
-        return f"<section class=whole><h2>Pareto front</h2><div class=wide>{_table(head, front)}</div></section>"
+        return f"<section class=whole><h2>On the Pareto front</h2><div class=wide>{_table(head, front)}</div></section>"
     if study.incumbent is None:
         return f"<section><h2>Nothing is feasible yet</h2><p class=what>{html.escape(study.nearest)}</p></section>"
     used = study.recommended

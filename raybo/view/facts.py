@@ -96,7 +96,7 @@ def rows(followed: Followed, since: int, times: int) -> Json:
             "parameters": [text(name) for name in study.space.names],
             "contexts": [] if study.context is None else [text(name) for name in study.context.names],
             "metric": text(study.description.metric),
-            "rows": [_row(study, study.trials[number]) for number in chosen],
+            "rows": [_row(study, followed, study.trials[number]) for number in chosen],
         }
 
 
@@ -182,11 +182,17 @@ def config_of(space: Space, config: Mapping[str, Any]) -> list[list[Any]]:
     return [[text(name), chosen(value)] for name, value in space.named_values(config)]
 
 
-def _row(study: Study, trial: Trial) -> list[Any]:
+def state_of(followed: Followed, trial: Trial) -> str:
+    """Return a trial's state; of a pending one that no worker has taken yet, that it is enqueued."""
+    is_waiting = trial.state is State.PENDING and trial.number not in followed.since
+    return "enqueued" if is_waiting else str(trial.state)
+
+
+def _row(study: Study, followed: Followed, trial: Trial) -> list[Any]:
     metrics = trial.details.get("metrics") or {}
     return [
         trial.number,
-        str(trial.state),
+        state_of(followed, trial),
         trial.reports[-1][1] if trial.value is None and trial.reports else trial.value,  # of a pruned trial its last
         trial.seconds,
         trial.attempt,
@@ -223,7 +229,7 @@ def _progress(study: Study, followed: Followed) -> Json:
 
 
 def best_trial(study: Study, best: Trial, expected: tuple[float, float] | None = None) -> Json:
-    """Return the best trial: its number, value, configuration, and a model's prediction, if there is one."""
+    """Return the best or the recommended trial: its number, value, configuration, and a model's prediction, if any."""
     return {
         "number": best.number,
         "value": best.value,

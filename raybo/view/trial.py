@@ -11,7 +11,7 @@ from raybo.journal.beside import OUTPUT
 from raybo.record.events import Event
 from raybo.reporting.trial_view import earliest
 from raybo.study.study import Study
-from raybo.view.facts import Json, config_of, plain, text, why
+from raybo.view.facts import Json, config_of, plain, state_of, text, why
 from raybo.view.files import Left, listed, opened
 from raybo.view.followed import Followed
 
@@ -50,7 +50,7 @@ def trial_page(followed: Followed, number: int) -> Json | None:
             "times": followed.times,
             "last": followed.touched[number],
             "metric": text(study.description.metric),
-            "state": str(trial.state),
+            "state": state_of(followed, trial),
             "value": trial.value,
             "reason": text(trial.reason, 2_000),
             "seconds": trial.seconds,
