@@ -104,6 +104,12 @@ class RayboSampler(BaseSampler):
             searcher.apply(searcher.propose(searcher.history))
         searcher.seed = self._seed_of(study, trial.number)
         asked = searcher.propose(searcher.history)
+        known = [params_of(each) for each in others]
+        for _ in range(NEIGHBOURS):  # the design may have come to this point while others were taken into account
+            if "sobol" not in asked.tags or shown.params(asked.point) not in known:
+                break
+            searcher.apply(asked)
+            asked = searcher.propose(searcher.history)
         params = shown.params(asked.point)
         first: list[str] = []
         if trial.number < FIRST:

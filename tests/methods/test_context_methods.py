@@ -346,3 +346,7 @@ def test_a_recommendation_that_may_break_constraints_says_so():
     searcher = constrained("sbo-kde", 0, {"late": "<= -0.85"})
     assert "in the worst of them it may break constraints, as all others may" in searcher.recommendation
     assert searcher.best.config["x"] < 0.1
+
+
+def test_a_blind_method_is_judged_over_contexts_too():
+    assert 0.3 < constrained("random", 0, {"late": "<= 0"}).best.config["x"] < 0.43
