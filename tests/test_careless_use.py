@@ -99,6 +99,32 @@ def test_names_that_no_file_can_have(name):
         tune(job, trials=1, storage=name)
 
 
+def test_half_a_character_is_no_files_name():
+    for use in (
+        lambda: tune(job, trials=1, storage="\ud800.db"),
+        lambda: tune(job, trials=1, prior="\ud800"),
+        lambda: raybo.load("\ud800.db"),
+    ):
+        with pytest.raises(JournalError, match=r"ud800.*this path cannot be used"):
+            use()
+
+
+def test_long_names_make_no_long_messages():
+    name = "a" * 5_000
+    for parameter, value in (
+        (raybo.Float(0, 1), 2),
+        (raybo.Float(0, 1, step=0.5), 0.3),
+        (raybo.Integer(0, 4, step=2), 1),
+        (raybo.Integer(0, 4), 5),
+        (raybo.Categorical(["a", "b"]), "c"),
+        (raybo.Ordinal([1, 2]), None),
+    ):
+        for given in ({name: value}, {}, {name: value, f"{name}b": 1}):
+            with pytest.raises(SpaceError) as caught:
+                Space({name: parameter}).accept(given)
+            assert len(str(caught.value)) < 1_500
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

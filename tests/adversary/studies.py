@@ -84,7 +84,7 @@ def _wrong_with(study: raybo.Study) -> Iterator[str]:
     if not study.ended or "\n" in study.ended or any(limit in study.ended for limit in UNREACHED):
         yield f"it ended by {study.ended!r}"
     for trial in study.trials:
-        if trial.state in (raybo.State.PENDING, raybo.State.LOST):
+        if trial.state is raybo.State.PENDING:
             yield f"trial {trial.number} is {trial.state}"
         if any(limit in str(trial.reason) for limit in UNREACHED):
             yield f"trial {trial.number}: {trial.reason}"
