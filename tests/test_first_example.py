@@ -26,4 +26,5 @@ def test_the_first_example_is_tuned_by_its_name(tmp_path, options):
     line = [sys.executable, "-m", "raybo.cli", "tune", "-m", "raybo.examples.first", "--trials", "6", *options]
     said = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=200, check=True).stdout
     assert "recommended: trial" in said
+    assert said.splitlines().count("Starting Ray ...") == (0 if options else 1)
     assert "6 trials, kept in first.db" in said

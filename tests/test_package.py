@@ -258,3 +258,22 @@ def test_an_installed_wheel_is_typed(built, tmp_path):
     assert right.returncode == 0, right.stdout
     wrong = checked(WRONG)
     assert set(re.findall(r"error: .*\[(.+)\]$", wrong.stdout, re.MULTILINE)) == {"call-arg", "arg-type", "assignment"}
+
+
+@pytest.mark.slow
+def test_an_installed_wheel_tunes_its_job(built, tmp_path):
+    venv.create(tmp_path / "venv", with_pip=True)
+    (site,) = (tmp_path / "venv").glob("lib/python*/site-packages")
+    elsewhere = [path for path in map(Path, sys.path) if path.name == "site-packages"]  # with what raybo depends on
+    (site / "dependencies.pth").write_text("\n".join(map(str, elsewhere)), encoding="utf-8")
+    commands = tmp_path / "venv" / "bin"
+    (wheel,) = built.glob("*.whl")
+    install = [commands / "python", "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", wheel]
+    subprocess.run(install, cwd=tmp_path, check=True, timeout=120)
+    where = [commands / "python", "-c", "import raybo; print(raybo.__file__)"]
+    found = subprocess.run(where, cwd=tmp_path, check=True, timeout=60, capture_output=True, text=True).stdout
+    assert Path(found.strip()).is_relative_to(site)
+    tune = [commands / "raybo", "tune", "-m", "raybo.examples.first", "--trials", "4"]
+    said = subprocess.run(tune, cwd=tmp_path, check=True, timeout=200, capture_output=True, text=True).stdout
+    assert "4 trials, kept in first.db" in said
+    assert (tmp_path / "first.db").is_file()

@@ -31,7 +31,7 @@ def test_star_import_gives_exactly_the_public_names():
     assert set(names) - {"__builtins__"} == set(raybo.__all__)
 
 
-def test_other_names_are_missing_in_the_usual_way():
+def test_unknown_public_names_raise_attribute_errors():
     with pytest.raises(AttributeError, match="module 'raybo' has no attribute 'Optimizer'"):
         _ = raybo.Optimizer
     assert not hasattr(raybo, "nothing")

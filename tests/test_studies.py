@@ -77,7 +77,7 @@ def test_the_command_lists_them(directory):
     assert "notes" not in ran.output
 
 
-def test_that_there_are_none_is_said(tmp_path):
+def test_empty_list_of_studies_is_reported(tmp_path):
     assert CliRunner().invoke(cli, ["studies", str(tmp_path)]).output == f"No studies in {tmp_path}\n"
     assert CliRunner().invoke(cli, ["studies", str(tmp_path), "--json"]).output == "[]\n"
 

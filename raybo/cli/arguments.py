@@ -145,7 +145,8 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
         "--enqueue",
         type=PATH,
         metavar="FILE.json",
-        help="A JSON list of configurations to run first; those with a value are added as known results.",
+        help="A JSON list of configurations to run first; the method proposes what they leave out. Those with a value "
+        "are added as known results.",
     ),
     click.option(
         "--log",

@@ -152,8 +152,8 @@ def tune_arguments(
         known_from: another study, or its journal; its finished trials that fit the space are added as known results.
         defaults: for parameters that only this space has, the values that they had in the other study, by name (dotted
             if nested): `{"drop": 0.0}`.
-        enqueue: configurations to run first, all of them, even if there are more than `trials`; a pair of a
-            configuration and a value is added as a known result.
+        enqueue: configurations to run first, all of them, even if there are more than `trials`; the method proposes
+            what one leaves out. A pair of a configuration and a value is added as a known result.
         prior: earlier studies of the same job or of like ones, on other data say: studies, journals, directories or
             patterns of journals, or "auto" for those that fit beside this study's journal. The first trials are where
             they expect the best; their values are never mixed with this study's, so metric, scale and ranges may

@@ -21,7 +21,7 @@ from raybo.engine.description import searcher_for
 from raybo.engine.follow import leave, make_named, run_to_end
 from raybo.engine.in_process import InProcess
 from raybo.engine.plan import Plan
-from raybo.engine.progress import Watch, watching
+from raybo.engine.progress import Watch, announce, watching
 from raybo.engine.ray.connection import here, is_local, ray_for_study, starts_its_own
 from raybo.engine.ray.liveness import RayDied
 from raybo.engine.ray.named_studies import NAMESPACE
@@ -33,7 +33,7 @@ from raybo.engine.trial.task import LARGE_BYTES, stored
 from raybo.job.code import code_of
 from raybo.job.objective import Objective
 from raybo.job.shared_data import Shared, is_data, sending, shared_by, size_of, token_of
-from raybo.journal import Journal
+from raybo.journal import Journal, requests
 from raybo.journal.beside import is_uri
 from raybo.record.code import last_code, other_code
 from raybo.record.description import Description
@@ -58,7 +58,7 @@ RESTARTS = 100  # a study actor that dies is restarted so many times; each conti
 @taking(tune_arguments)
 def tune(given: Arguments) -> Study:
     """Tune an objective on Ray, and return the study when it has ended; `tune_arguments` documents its arguments."""
-    with private_directory() as scratch:
+    with private_directory() if given.storage is None else contextlib.nullcontext("") as scratch:
         path = given.storage or Path(scratch, "study.db")
         started = time.monotonic()
         code = code_of(given.objective)
@@ -123,6 +123,7 @@ def _begin(given: Arguments, path: Path, code: Code | None) -> tuple[Searcher, D
                 f"{path}: {changed}; restore that code, use another file, or leave out --same-code (same_code=True)"
             )
         opened.begin(description)
+        requests.forget_stops(path)
         if changed:
             log.warning("%s: %s; the study continues, and marks them", path.name, changed)
         return searcher, description, opened.events + warm_start.enter(opened, searcher, known, priors)
@@ -154,7 +155,10 @@ def _run(objective: Objective, options: RunOptions, planned: partial[Plan], afte
     each = objective.num_cpus * (1 if callable(objective.processes) else objective.processes)
     cpus = None if count is None else max(os.cpu_count() or 1, int(-(-count * each // 1)))
     size = _shared_bytes(objective)
-    left = RAYS if starts_its_own(address) else 1
+    is_own = starts_its_own(address)
+    left = RAYS if is_own else 1
+    if is_own:
+        announce(watch, "Starting Ray ...")
     while True:
         try:
             with ray_for_study(address, cpus, size) as ray:

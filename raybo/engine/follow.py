@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from raybo import journal
 from raybo.common.errors import RayboError, RayError
 from raybo.common.messages import first_line
-from raybo.engine.patience import SILENT_SECONDS, Deaths, Silence
+from raybo.engine.lost_studies import SILENT_SECONDS, Deaths, Silence
 from raybo.engine.ray.connection import ray_for_study
 from raybo.engine.ray.liveness import Liveness, RayDied
 from raybo.engine.ray.named_studies import NAMESPACE, study_names
@@ -88,7 +88,7 @@ def run_to_end(
         outcome = actor.outcome.remote()
         has_died = False
         try:
-            _wait(ray, actor, outcome, show, deaths.patience)
+            _wait(ray, actor, outcome, show, deaths.timeout)
             return
         except KeyboardInterrupt:
             _stop(ray, actor, outcome)
@@ -239,7 +239,7 @@ def _wait(
     actor: Any,
     outcome: Any,
     show: _Show,
-    patience: float,
+    timeout: float,
     is_enough: Callable[[], bool] = lambda: False,
 ) -> None:
     """Wait until the study has ended. Raises what ended it early.
@@ -249,7 +249,7 @@ def _wait(
         actor: the study's.
         outcome: the reference to its outcome.
         show: shows its status.
-        patience: seconds for which it may neither answer nor write.
+        timeout: seconds for which it may neither answer nor write.
         is_enough: the wait is over, too, once this is true.
     """
     liveness = Liveness(ray)
@@ -261,8 +261,8 @@ def _wait(
             if not done:
                 liveness.check()
             show(actor)
-            if show.silence.seconds > patience and not done:
-                raise StudySilent(f"the study's own process has neither answered nor written for {patience:.0f} s")
+            if show.silence.seconds > timeout and not done:
+                raise StudySilent(f"the study's own process has neither answered nor written for {timeout:.0f} s")
         if done:
             ray.get(outcome)
     except ray.exceptions.RayTaskError as error:

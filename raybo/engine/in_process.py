@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from raybo.engine.interruptions import Guard, OutOfTime
 from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
@@ -323,11 +323,12 @@ class InProcess:
                 request.done()
                 self._stop(STOP_REASON)
             elif not stops_only and not self.ending.stopped:
-                asked = self.log.enqueued(request.values)
+                row = self.log.wanted(request.values)
+                asked = None if row is None else self.log.enqueued(row, self.log.searcher.history)
                 if asked is not None:
                     with self._guard:
                         added = self.log.add(asked)
-                        self._interrupted.append(cast(int, added.trial))
+                        self._interrupted.append(added.trial)
                         self.log.commit()
                 request.done()
 
@@ -338,7 +339,6 @@ class InProcess:
             yield
             return
         path = self.plan.path
-        requests.forget_stops(path, time.time() - (time.monotonic() - self.plan.begun))
         requests.listen(path)
         try:
             yield

@@ -7,7 +7,7 @@ import html
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -42,7 +42,6 @@ class Display:
         if self._live is not None:
             with deaf_threads():
                 self._live.start()
-            self._live.update(Text("starting Ray ...", style="dim"))
         return self
 
     def __exit__(
@@ -50,6 +49,13 @@ class Display:
     ) -> None:
         if self._live is not None:
             self._live.stop()
+
+    def announce(self, text: str) -> None:
+        """Show what is done before there is a status: a terminal until there is one, plain output for good."""
+        if self._live is not None:
+            self._live.update(Text(text, style="dim"))
+        else:
+            self.console.print(Text(text), soft_wrap=True)
 
     def __call__(self, status: Status) -> None:
         """Show a status, and the notes and lines since the last one."""
@@ -73,6 +79,29 @@ class Display:
             return False
         self._last = (time.monotonic(), now)
         return True
+
+
+class Each:
+    """Shows each `Status` to several that watch."""
+
+    def __init__(self, watches: Sequence[Watch]) -> None:
+        self.watches = watches
+
+    def __call__(self, status: Status) -> None:
+        """Show a status to each."""
+        for watch in self.watches:
+            watch(status)
+
+    def announce(self, text: str) -> None:
+        """Announce to each that takes it what is done before there is a status."""
+        for watch in self.watches:
+            announce(watch, text)
+
+
+def announce(watch: Watch | None, text: str) -> None:
+    """Say what is done before there is a status, if what watches the study takes more than statuses."""
+    if isinstance(watch, (Display, Each, Lines, NotebookLine)):
+        watch.announce(text)
 
 
 @contextlib.contextmanager
@@ -102,6 +131,10 @@ class Lines:
         self._print = print_line
         self._last: tuple[object, ...] | None = None
 
+    def announce(self, text: str) -> None:
+        """Print what is done before there is a status."""
+        self._print(text)
+
     def __call__(self, status: Status) -> None:
         """Print what is new."""
         for note in status.notes:
@@ -118,15 +151,22 @@ class NotebookLine:
         self._shown: Any = None
         self._text = ""
 
+    def announce(self, text: str) -> None:
+        """Show what is done before there is a status."""
+        self._show(text)
+
     def __call__(self, status: Status) -> None:
         """Update the line."""
-        from IPython.display import display
-
         for note in status.notes:
             print(note)  # noqa: T201  # into the cell, as a user's own prints
-        if str(status) == self._text:
+        self._show(str(status))
+
+    def _show(self, text: str) -> None:
+        from IPython.display import display
+
+        if text == self._text:
             return
-        self._text = str(status)
+        self._text = text
         if self._shown is None:
             self._shown = display(self, display_id=True)
         else:

@@ -24,7 +24,7 @@ from raybo.record.history import ONE
 from raybo.space import Space, context_space
 
 Value: TypeAlias = Literal["last", "best"]  # which of a trial's reports is its value
-Spread: TypeAlias = Literal["pack", "strict-pack", "spread"]  # of a trial's processes over the nodes
+Spread: TypeAlias = Literal["pack", "strict-pack", "spread", "strict-spread"]  # of processes over nodes
 
 RESERVED = {  # Ray's own resources: what asks for them
     "CPU": "num_cpus",
@@ -111,9 +111,9 @@ class Objective:
             raise SpaceError(f"{_place_of(self.function)}{error}") from None
         if context is not None and self.metric in context.names:
             raise ObjectiveError(f"{self.name}: {self.metric!r} is its metric and a context too; rename one of them")
-        if context is not None and not self.goals.is_plain:
+        if context is not None and self.goals.k > 1:
             raise ObjectiveError(
-                f"{self.name}: a context needs a single metric and no constraints; leave out one or the other"
+                f"{self.name}: a context needs a single metric; leave out the context, or the other metrics"
             )
         return context
 
@@ -270,7 +270,7 @@ def objective(
             runs the function, with the variables that `torchrun` would set; all of them report the same steps, and the
             numbers of the first one count.
         spread: where they are placed: "pack" on as few nodes as possible, "strict-pack" on one node, "spread" over as
-            many nodes as possible.
+            many nodes as possible, "strict-spread" each on a node of its own.
         fidelity: what makes the job cheap, and its range: `{"rows": raybo.Fidelity(1_000, 100_000)}`. The function
             finds it in its configuration, and only a trial at the high end is a whole run.
     Raises:

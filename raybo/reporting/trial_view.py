@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from raybo.common import systems
 from raybo.common.errors import TrialError
 from raybo.common.terminal import without_colours
 from raybo.journal.beside import OUTPUT
@@ -55,7 +58,7 @@ def trial_view(study: Study, number: int) -> Group:
         parts += [Text("\ntraceback", style="bold"), Text(str(trace).rstrip())]
     parts += notes_view(study, number)
     if directory := study.directory(trial):
-        parts += _output(directory / OUTPUT, next(e.at for e in study.events if e.trial == number))
+        parts += _output(directory / OUTPUT, earliest(happened))
     if places := study.files(trial):
         parts += [Text("\nfiles", style="bold"), *(Text(f"  {place}") for place in places)]
     return Group(*parts)
@@ -103,11 +106,20 @@ def _curve(study: Study, trial: Trial) -> list[RenderableType]:
     return list(lines)
 
 
-def _output(path: Path, asked: str) -> list[RenderableType]:
+def earliest(events: Sequence[Event]) -> float:
+    """Return the earliest time that events of a trial tell, in seconds since 1970; minus infinity if they tell none.
+
+    That is when it was asked for, unless the computer's clock was set back since.
+    """
+    told = ((event.at, event.data.get("seconds") or 0.0) for event in events if event.at)
+    return min((datetime.fromisoformat(at).timestamp() - float(seconds) for at, seconds in told), default=-math.inf)
+
+
+def _output(path: Path, begun: float) -> list[RenderableType]:
     """Return the end of its output; nothing if that is older than the trial, of another study of this name."""
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            if asked and os.fstat(file.fileno()).st_mtime + 1 < datetime.fromisoformat(asked).timestamp():
+        with open(os.open(path, os.O_RDONLY | systems.NOFOLLOW | systems.NONBLOCK), "rb") as file:
+            if os.fstat(file.fileno()).st_mtime + 1 < begun:
                 return []
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - OUTPUT_LINES * 1_000))

@@ -141,8 +141,9 @@ def method_or_earlier(
     """Return the method and its options as given, or as the journal has them, or the default method."""
     if earlier is None:
         return "auto" if method is None else method, options
-    is_same = method is None or (not isinstance(method, methods.Method) and methods.name_of(method) == earlier.method)
-    return earlier.method if method is None else method, earlier.options if is_same and not options else options
+    if method is None or (not isinstance(method, methods.Method) and methods.name_of(method) == earlier.method):
+        return methods.kept(earlier.method), options or earlier.options
+    return method, options
 
 
 def scheduler_or_earlier(

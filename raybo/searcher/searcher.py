@@ -40,8 +40,10 @@ from raybo.schedulers import Scheduler, Verdict
 from raybo.schedulers.rule import JOB, Rule
 from raybo.searcher.described import described, require_possible, scheduler_for
 from raybo.searcher.last_verdicts import LastVerdicts
+from raybo.searcher.named import enqueued, same_as
 from raybo.searcher.proposing import named, proposed
-from raybo.space import Space
+from raybo.space import Row, Space
+from raybo.space.partial import partial_row
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -198,7 +200,7 @@ class Searcher(Findings):
             []
         """
         if method is None:
-            method = methods.make(description.method, **description.options)
+            method = methods.make(methods.kept(description.method), **description.options)
         if scheduler is None:
             scheduler = scheduler_for(
                 description.scheduler, description.scheduler_options, description.steps, description.goals
@@ -286,6 +288,28 @@ class Searcher(Findings):
         numbers = [self._next(context) for _ in range(1 if n is None else whole_number(n, "ask: n", error=TrialError))]
         self._commit()
         return self.trials[numbers[0]] if n is None else [self.trials[number] for number in numbers]
+
+    def enqueue(self, config: Mapping[str, Any]) -> Trial:
+        """Have a configuration run before anything else is proposed: `ask` returns it.
+
+        Parameters that it leaves out are as the method proposes them now, with knowledge of all trials. One that was
+        enqueued before is not enqueued again, so that the same lines continue a study.
+
+        Raises:
+            SpaceError: the configuration, as far as it is given, does not fit the space.
+            JournalError: the journal cannot be written.
+        Example:
+            >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1), "y": raybo.Float(0, 1)}, seed=0)
+            >>> trial = searcher.enqueue({"x": 0.25})
+            >>> searcher.ask().config["x"]
+            0.25
+        """
+        row = partial_row(self.space, config)
+        if (before := same_as(self.space, self.trials, row)) is not None:
+            return before
+        trial = self._apply(self.enqueued(self.history, row))
+        self._enqueued.append(trial.number)
+        return trial
 
     @refusing(TrialError, OF_TRIAL)
     def tell(
@@ -465,6 +489,18 @@ class Searcher(Findings):
         """
         return named(self.history, self.space, config, {"origin": origin, **(source or {})})
 
+    def enqueued(self, history: History, row: Row, spent: float | None = None) -> Asked:
+        """The event of asking for a configuration that is to be run, with the rest as proposed; else like `propose`.
+
+        Args:
+            history: what is known.
+            row: what is given, as `raybo.space.partial` makes it.
+            spent: how much of the study's budget is used, in its unit; None for what the history says.
+        Raises:
+            SpaceError: it breaks a rule of the space, whatever the rest is.
+        """
+        return enqueued(history.with_spent(spent), self.method, self.description, row)
+
     def apply(self, event: E) -> E:
         """Take in an event, new or from a journal; returns it with its number.
 
@@ -494,6 +530,8 @@ class Searcher(Findings):
 
     def _next(self, context: Mapping[str, Any] | None) -> int:
         """The number of the next trial to run: one that was enqueued, or a proposal. The caller commits it."""
+        while self._enqueued and self.trials[self._enqueued[0]].state is not State.PENDING:
+            self._enqueued.popleft()  # the user has told it, and did not ask
         if not self._enqueued:
             return self.apply(self.propose(self.history, context)).trial
         number = self._enqueued[0]

@@ -17,6 +17,7 @@ from raybo.record.events import Asked, Paused, Pruned, Reported, Resumed, Told
 from raybo.record.ledger import Ledger
 from raybo.record.origin import Origin
 from raybo.searcher import Searcher
+from raybo.searcher.named import given_row
 from raybo.study.study import Study, require_study
 
 ROUNDING = 1e-6  # relative: other processors and versions of numpy were seen to differ by 3e-12 at most
@@ -44,6 +45,8 @@ class Replayed:
 def replay(study: Study) -> Iterator[Replayed]:
     """Propose each trial again after the events that it had seen, in order; those that a user named are left out.
 
+    Of a configuration that a user enqueued in part, the rest is proposed again.
+
     Proposals are the same to the last digit on the machine that made them. Other processors and other versions of numpy
     or scipy may round otherwise.
     """
@@ -51,11 +54,17 @@ def replay(study: Study) -> Iterator[Replayed]:
     searcher = Searcher.of(study.description)
     ahead = iter(study.events)
     for asked in study.events:
-        if not isinstance(asked, Asked) or asked.origin not in (None, Origin.PRIOR):
+        if not isinstance(asked, Asked):
+            continue
+        is_partial = asked.origin is Origin.ENQUEUED and "given" in asked.tags
+        if not is_partial and asked.origin not in (None, Origin.PRIOR):
             continue
         while searcher.ledger.last_event < asked.seen:
             searcher.apply(next(ahead))
-        again = searcher.propose(searcher.history, asked.context_in(study.context), spent=asked.spent)
+        if is_partial:
+            again = searcher.enqueued(searcher.history, given_row(study.space, asked), spent=asked.spent)
+        else:
+            again = searcher.propose(searcher.history, asked.context_in(study.context), spent=asked.spent)
         yield _compared(again, asked)
 
 

@@ -38,12 +38,12 @@ def test_published_maximum(published):
 
 
 @pytest.mark.parametrize("kappa", [-1.5, 0.0, 0.7, 3.0])
-def test_gradient(kappa):
+def test_bound_gradient_matches_finite_differences(kappa):
     gp, _, _ = random_gp(3, n=25, d=4, lengthscale=[0.3, 0.5, 0.8, 1.2])
     assert gradient_error(UpperConfidence(gp, kappa), np.random.default_rng(0).random((40, 4))) < 1e-6
 
 
-def test_gradient_is_finite_where_f_is_known():
+def test_bound_gradient_is_finite_where_f_is_known():
     gp, X, _ = random_gp(1, noise_variance=1e-13)
     values, gradient = UpperConfidence(gp, 2.0).value_and_gradient(X)
     assert np.isfinite(values).all()

@@ -42,7 +42,7 @@ def test_published_certainty_of_the_direction(kernel):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_its_gradient_agrees_with_differences(kernel, kind):
+def test_gradient_information_gradient_matches_finite_differences(kernel, kind):
     rng = np.random.default_rng(1)
     gp = mixed_gp(kernel)
     acquisition = kind(GradientAt.of(gp, mixed_points(rng, 1)[0]))
@@ -57,7 +57,7 @@ def test_its_gradient_agrees_with_differences(kernel, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_its_gradient_agrees_with_differences_on_many_axes(kernel, kind):
+def test_gradient_information_gradient_matches_on_many_axes(kernel, kind):
     rng = np.random.default_rng(2)
     observations = Observations.of(rng.random((40, 30)), rng.standard_normal(40))
     gp = GP.of(observations, Model(kernel=kernel), np.log([*rng.uniform(0.8, 1.6, 30), 1.0, 0.01]))

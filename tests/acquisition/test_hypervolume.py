@@ -33,7 +33,7 @@ def X_of(gp, m=7, seed=5):
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])
-def test_it_is_the_expectation_that_sampling_finds(k):
+def test_hypervolume_improvement_matches_sampling(k):
     """Thousands of draws; an error of five standard errors has a probability below 1e-6."""
     models, front, reference = gps(k), front_of(k), np.full(k, -1.5)
     worth = LogExpectedHypervolumeImprovement(models, front, reference)
@@ -51,7 +51,7 @@ def test_it_is_the_expectation_that_sampling_finds(k):
 
 @pytest.mark.parametrize("k", [2, 3, 4])
 @pytest.mark.parametrize("shift", [0.0, 10.0, -30.0])
-def test_its_gradient_is_that_of_differences(k, shift):
+def test_hypervolume_gradient_matches_finite_differences(k, shift):
     """Also far below the front, where the improvement itself underflows, and far above the reference."""
     models = gps(k)
     worth = LogExpectedHypervolumeImprovement(models, front_of(k) + shift, np.full(k, -1.5) + min(shift, 0.0))
@@ -68,7 +68,7 @@ def test_with_one_metric_it_is_the_expected_improvement():
     np.testing.assert_allclose(several.value(X), LogExpectedImprovement(gp, 0.4).value(X), rtol=1e-10)
 
 
-def test_many_rows_are_as_single_ones(monkeypatch):
+def test_many_rows_equal_single_rows(monkeypatch):
     models = gps(3)
     worth = LogExpectedHypervolumeImprovement(models, front_of(3), np.full(3, -1.5))
     X = X_of(models[0], 20)

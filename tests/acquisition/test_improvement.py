@@ -134,21 +134,21 @@ def test_logarithms_are_logarithms(mean, std, incumbent, nu):
 
 @pytest.mark.parametrize("acquisition", ALL)
 @pytest.mark.parametrize("incumbent", [-2.0, 0.3, 1.5])
-def test_gradient(acquisition, incumbent):
+def test_improvement_gradient_matches_finite_differences(acquisition, incumbent):
     gp, _, _ = random_gp(7, n=30, d=3, lengthscale=[0.2, 0.4, 0.9])
     assert gradient_error(acquisition(gp, incumbent), np.random.default_rng(1).random((60, 3))) < 1e-6
 
 
 @pytest.mark.parametrize("acquisition", [expected_improvement, LogExpectedImprovement])
 @pytest.mark.parametrize("nu", [0.2, 4.0])
-def test_gradient_when_rescaled(acquisition, nu):
+def test_rescaled_improvement_gradient_matches_finite_differences(acquisition, nu):
     gp, _, y = random_gp(8, n=30, d=3)
     assert gradient_error(acquisition(gp, float(y.max()), nu), np.random.default_rng(2).random((60, 3))) < 1e-6
 
 
 @pytest.mark.parametrize("acquisition", [LogExpectedImprovement, LogProbabilityOfImprovement])
 @pytest.mark.parametrize("incumbent", [10.0, 1e3, 1e6, -40.0])
-def test_gradient_in_the_tails(acquisition, incumbent):
+def test_improvement_gradient_in_the_tails(acquisition, incumbent):
     """Also where EI and PI are 0 to the last bit; above, PI's logarithm is flat, and only EI's has a gradient."""
     gp, _, _ = random_gp(9, n=15, d=2, noise_variance=1e-2)
     if acquisition is LogProbabilityOfImprovement and incumbent < 0.0:

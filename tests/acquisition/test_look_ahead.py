@@ -61,7 +61,7 @@ def test_published_value_and_gradients(kernel):
     assert -single[0] == pytest.approx(published["J of one"], rel=1e-9)
 
 
-def test_it_is_what_conditioning_on_each_outcome_gives(kernel):
+def test_look_ahead_equals_conditioning_on_each_outcome(kernel):
     gp = mixed_gp(kernel)
     gp = type(gp).of(gp.observations, type(gp.model)(kernel=kernel), gp.theta)  # zero mean: it is not estimated again
     rng = np.random.default_rng(3)
@@ -71,7 +71,7 @@ def test_it_is_what_conditioning_on_each_outcome_gives(kernel):
     assert value[0] == pytest.approx(np.mean([lower_bound(g, x[None])[0] for g, x in zip(after, inner, strict=True)]))
 
 
-def test_its_gradients_agree_with_differences(kernel):
+def test_look_ahead_gradients_match_finite_differences(kernel):
     gp, rng, step = mixed_gp(kernel), np.random.default_rng(4), 6e-6
     pending, base = mixed_points(rng, 2), rng.standard_normal((4, 5))
     Zs = np.stack([mixed_points(rng, 3) for _ in range(2)])

@@ -16,7 +16,7 @@ def draws(gp, X, count, **options):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(("kappa", "inflation"), [(1.0, 0.0), (2.5, 0.0), (1.5, 0.4)])
-def test_moments(kappa, inflation):
+def test_draws_have_the_posteriors_moments(kappa, inflation):
     """Means and covariances of 4,000 draws at 6 points within 5 standard errors: 27 numbers, false alarms 2e-5."""
     gp, _, _ = random_gp(0, n=6, d=2)
     X = np.random.default_rng(1).random((6, 2))

@@ -53,7 +53,7 @@ MAKERS = {
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_gradient(kind):
+def test_acquisition_gradients_match_through_the_surrogate(kind):
     """Along ordered axes as central differences; along the categorical one 0."""
     gp = surrogate()
     acquisition = MAKERS[kind](gp, float(gp.y.max()))

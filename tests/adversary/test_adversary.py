@@ -13,7 +13,7 @@ CASES = {"spaces": 40, "orders of ask and tell": 25, "two writers": 10, "links p
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_nothing_breaks(name: str) -> None:
+def test_adversary_breaks_nothing(name: str) -> None:
     if name in ROOT and not other_user.are_possible():
         pytest.skip("needs root, to become another user")
     found = []

@@ -913,7 +913,9 @@ def test_rays_messages_of_dying_workers_are_hidden(start, folder):
     assert code == 1
     assert err.startswith("Error: none of the 2 trials has finished; the last one: its worker died")
     assert err.count("\n") == 1
-    assert all(line.startswith("trial ") or "/2 trials" in line for line in out.splitlines())
+    starting, *lines = out.splitlines()
+    assert starting == "Starting Ray ..."
+    assert all(line.startswith("trial ") or "/2 trials" in line for line in lines)
     assert out.count("starts again (attempt 2)") == 2
     assert command.gone()
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import linprog
 
-from raybo.context import Expectation, Lowest, MinimaxApproximation, MmdBall, TotalVariation
+from raybo.context import Expectation, Lowest, MinimaxApproximation, MmdBall, TotalVariation, WorstShare
 
 VALUES = st.floats(-100, 100).map(lambda v: round(v, 6))
 
@@ -44,7 +44,7 @@ def by_dual(u, p, radius, m):
 # ---- total variation: published values
 
 
-def test_five_samples():
+def test_five_samples_have_the_published_value():
     radii = [0, 0.2, 0.4, 0.5, 1, 1.6, 2, 3]
     u = [5, 1, 4, 2, 3]
     np.testing.assert_allclose([worst(u, r)[0] for r in radii], [3.0, 2.6, 2.2, 2.05, 1.4, 1.0, 1.0, 1.0])
@@ -52,7 +52,7 @@ def test_five_samples():
     np.testing.assert_allclose(values, [3.0, 2.5, 2.0, 1.80, 0.9, 0.2, 0.0, 0.0], atol=1e-15)
 
 
-def test_eight_sines():
+def test_ambiguity_of_eight_sines():
     u, radius = np.sin(np.arange(1, 9)), 8.0**-0.4
     assert radius == pytest.approx(0.435275281648)
     value, q = worst(u, radius)
@@ -64,13 +64,13 @@ def test_eight_sines():
     assert worst(u, radius, infimum=-1.2)[0] == pytest.approx(-0.276183743637, abs=1e-12)
 
 
-def test_many_cosines():
+def test_ambiguity_of_many_cosines():
     u = np.cos(np.arange(1024))
     assert worst(u, 50.0**-0.4)[0] == pytest.approx(-0.207406454225, abs=1e-12)
     assert u.mean() == pytest.approx(-0.000135521008, abs=1e-12)
 
 
-def test_weighted_samples():
+def test_ambiguity_of_weighted_samples():
     u, p = [3, 1, 2, 0], [0.1, 0.2, 0.3, 0.4]
     value, q = worst(u, 0.5, p)
     assert value == pytest.approx(0.5)
@@ -78,7 +78,7 @@ def test_weighted_samples():
     assert worst(u, 0.5, p, infimum=-1.0)[0] == pytest.approx(0.25)
 
 
-def test_one_observation():
+def test_ambiguity_of_one_observation():
     """Radius 1: half the mean and half the infimum."""
     assert worst(np.full(64, 2.0), 1.0, infimum=-1.0)[0] == pytest.approx(0.5)
 
@@ -87,7 +87,7 @@ def test_one_observation():
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_it_is_the_linear_programs_value(seed):
+def test_worst_mean_equals_the_linear_program(seed):
     rng = np.random.default_rng(seed)
     a = int(rng.integers(1, 12))
     u, p = rng.normal(0, 3, a), rng.dirichlet(np.ones(a))
@@ -124,7 +124,7 @@ def test_the_worst_mean_falls_with_the_radius(u, one, other):
 @given(
     arrays(np.float64, st.integers(1, 20), elements=VALUES), st.floats(0, 3), st.floats(-50, 50), st.floats(0.01, 50)
 )
-def test_it_moves_and_scales_with_the_values(u, radius, shift, scale):
+def test_worst_mean_moves_and_scales_with_values(u, radius, shift, scale):
     value, q = worst(u, radius, infimum=u.min() - 1.0)
     moved = worst(scale * u + shift, radius, infimum=scale * (u.min() - 1.0) + shift)[0]
     assert moved == pytest.approx(scale * value + shift, rel=1e-9, abs=1e-7)
@@ -133,7 +133,7 @@ def test_it_moves_and_scales_with_the_values(u, radius, shift, scale):
 
 @settings(max_examples=40)
 @given(st.integers(0, 10**6), st.floats(0.01, 1.9))
-def test_its_weights_are_its_gradient(seed, radius):
+def test_worst_means_weights_are_its_gradient(seed, radius):
     rng = np.random.default_rng(seed)
     u, p = rng.normal(size=7), rng.dirichlet(np.ones(7))
     assert_gradient(TotalVariation(np.append(p[:-1], 0.0) / p[:-1].sum(), radius), u)
@@ -221,3 +221,18 @@ def test_constant_values_have_a_worst_mean():
         np.testing.assert_allclose(value, 1.7)
         assert np.isfinite(weights).all()
         assert not math.isnan(float(weights.sum()))
+
+
+# ---- the worst share
+
+
+def test_the_worst_share_by_a_linear_program():
+    rng = np.random.default_rng(3)
+    for share in (0.05, 0.3, 1.0):
+        u, p = rng.normal(size=(4, 9)), rng.dirichlet(np.ones(9))
+        values, weights = WorstShare(p, share).value_and_weights(u)
+        for row, value, q in zip(u, values, weights, strict=True):
+            found = linprog(row, A_eq=np.ones((1, 9)), b_eq=[1.0], bounds=[(0, each / share) for each in p])
+            assert value == pytest.approx(found.fun, abs=1e-9)
+            assert (row @ q, q.sum()) == (pytest.approx(value), pytest.approx(1.0))
+    np.testing.assert_allclose(WorstShare(p, 1.0).value(u), Expectation(p).value(u))

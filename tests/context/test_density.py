@@ -56,7 +56,7 @@ def test_published_mass_at_the_bounds():
     assert np.mean(C == 1.0) == pytest.approx(0.25318, abs=1e-3)
 
 
-def test_it_integrates_to_one():
+def test_density_integrates_to_one():
     grid = np.linspace(-2.0, 3.0, 5001)[:, None]
     contexts = stream(3).random((7, 1))
     assert trapezoid(Density.of(contexts, floats(1)).pdf(grid), grid[:, 0]) == pytest.approx(1.0, abs=1e-9)
@@ -84,7 +84,7 @@ def test_the_scale_multiplies_the_bandwidth():
     )
 
 
-def test_forgetting():
+def test_old_contexts_are_forgotten():
     contexts = np.vstack([np.full((30, 1), 0.1), np.full((30, 1), 0.9)]) + 0.01 * stream(2).random((60, 1))
     density = Density.of(contexts, floats(1), half_life=5.0)
     np.testing.assert_allclose(density.weights[1:] / density.weights[:-1], 2.0**0.2)

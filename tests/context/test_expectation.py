@@ -30,7 +30,7 @@ def test_a_lucky_context_does_not_win():
     assert 0.0 < sd < 0.3
 
 
-def test_it_is_the_mean_over_the_density():
+def test_context_expectation_is_the_mean_over_the_density():
     """Against the average of predictions, one by one, and the variance of that average."""
     history = of_ackley(25)
     density = Density.of(history.contexts, history.context_cube)
@@ -66,7 +66,7 @@ def test_for_a_known_context():
         assert mean == pytest.approx(4.0 * c, abs=0.3)
 
 
-def test_it_is_a_function_of_the_history():
+def test_context_expectation_depends_only_on_history():
     history = of_ackley(30)
     assert best_expected(history) == best_expected(history.copy())
     assert best_for(history, np.array([0.5])) == best_for(history.copy(), np.array([0.5]))
@@ -103,7 +103,7 @@ def test_with_too_little_known_the_best_value_wins():
 
 
 @pytest.mark.parametrize("y", [[2.0] * 6, [1e300, -1e300, 0.0, 1.0, 2.0, 3.0], [5e-324 * i for i in range(6)]])
-def test_awkward_values(y):
+def test_context_expectation_of_awkward_values(y):
     rng = np.random.default_rng(5)
     history = Met(floats(1), floats(1))
     for value in y:
@@ -124,14 +124,14 @@ def test_categorical_contexts():
     assert abs(history.X[best_for(history, cube.levels[0][[2]])[0], 0] - 0.1) < 0.15
 
 
-def test_many_trials():
+def test_context_expectation_of_many_trials():
     history = of_newsvendor(320, seed=7)
     number, _, sd = best_expected(history)
     assert 0.46394 - newsvendor_expectation(history.X[number, 0]) < 0.02
     assert sd < 0.1
 
 
-def test_of_equal_points_the_earliest_is_recommended():
+def test_earliest_of_equal_points_is_recommended():
     history = of_newsvendor(20)
     best, c = best_expected(history)[0], np.array([0.2])
     x = history.X[best]

@@ -42,7 +42,7 @@ def problem(seed, a, lengthscale, kernel="matern52"):
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("radius", [0.05, 0.2, 0.5])
-def test_it_is_the_general_solvers_value(seed, radius):
+def test_mmd_worst_mean_equals_a_general_solver(seed, radius):
     K, p, u = problem(seed, 8, 0.2)
     ridged = K + RIDGE * np.eye(8)
     value, w = MmdBall(K, p, radius).value_and_weights(u[None, :])
@@ -70,7 +70,7 @@ def test_it_is_the_general_solvers_value(seed, radius):
 @pytest.mark.parametrize("kernel", ["matern52", "rbf"])
 @pytest.mark.parametrize("lengthscale", [0.02, 0.2, 1.0, 5.0])
 @pytest.mark.parametrize("radius", [0.01, 0.1, 0.4])
-def test_it_is_optimal_on_the_published_grid(kernel, lengthscale, radius):
+def test_mmd_weights_are_optimal_on_the_published_grid(kernel, lengthscale, radius):
     """Lagrange's bound: for any multiplier t > 0 and any c, min over the simplex of the Lagrangian is below the value.
 
     The duality gap at the multipliers of the solution is at most 1e-7 of the values' spread.
@@ -96,7 +96,7 @@ def test_it_is_optimal_on_the_published_grid(kernel, lengthscale, radius):
 
 
 @pytest.mark.parametrize("radius", [0.05, 0.2, 0.6])
-def test_its_weights_are_its_gradient(radius):
+def test_mmd_weights_are_the_gradient(radius):
     for seed in range(4):
         K, p, u = problem(seed, 10, 0.15)
         assert_gradient(MmdBall(K, p, radius), u, step=1e-6, tolerance=1e-5)

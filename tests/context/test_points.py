@@ -70,7 +70,7 @@ def test_the_box_holds_the_categories_met():
     np.testing.assert_array_equal(box(levels[[0, 2, 2]][:, None], cube, 64, stream())[:, 0], levels[[0, 2]])
 
 
-def test_histogram():
+def test_histogram_counts_the_nearest_points():
     cube = Space({"load": Float(0, 1), "host": Categorical(["a", "b"])}).cube
     a, b = cube.levels[1]
     points = grid(cube, 4)

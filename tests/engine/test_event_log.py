@@ -438,7 +438,7 @@ def test_end_reason_is_recorded_after_a_stopped_trial(plan):
     assert [event.kind for event in read(plan.path)[1]][-2:] == [Kind.STOPPED, Kind.ENDED]
 
 
-def test_those_that_report_are_told_the_furthest_first(plan):
+def test_reporting_trials_are_listed_furthest_first(plan):
     description = replace(plan.description, steps=9)
     with opened(replace(plan, description=description)) as log:
         for number, steps in enumerate((2, 3, 0, 3)):

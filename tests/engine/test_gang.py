@@ -125,7 +125,7 @@ def test_an_echo_waits_for_its_cause(run, monkeypatch):
     assert data["reason"] == "rank 1 of 2: its worker died (WorkerCrashedError)"
 
 
-def test_others_than_the_first_are_not_waited_for(run, monkeypatch):
+def test_only_the_first_rank_is_waited_for(run, monkeypatch):
     monkeypatch.setattr(module, "LEAVE_SECONDS", 0.05)
 
     async def scenario(cluster):

@@ -74,7 +74,7 @@ def test_one_fast_step_does_not_postpone_meetings(monkeypatch):
     assert run(scenario)[0] == 9
 
 
-def test_they_meet_where_a_verdict_is_due(monkeypatch):
+def test_ranks_meet_where_a_verdict_is_due(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
 

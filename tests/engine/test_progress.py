@@ -110,6 +110,25 @@ def test_terminal_is_restored_after_an_error():
     assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")  # the cursor was hidden, and shows again
 
 
+def test_plain_output_keeps_what_is_announced():
+    console = Console(file=io.StringIO(), width=120)
+    with Display(console) as display:
+        progress.announce(progress.Each([lambda status: None, display]), "Starting Ray ...")
+        display(NEW)
+    lines = console.file.getvalue().splitlines()
+    assert lines == ["Starting Ray ...", str(NEW)]
+
+
+def test_a_terminal_drops_what_was_announced():
+    console = Console(file=io.StringIO(), force_terminal=True, width=120, color_system=None)
+    with Display(console) as display:
+        display.announce("Starting Ray ...")
+        display._live.refresh()
+        assert "Starting Ray ..." in console.file.getvalue()
+        display(STATUS)
+        assert "Starting Ray" not in str(display._live.get_renderable())
+
+
 # ---- what a user of raybo.tune sees
 
 
@@ -125,6 +144,15 @@ def test_print_prints_only_news(capsys):
     said_by(print, NEW, NEW, STATUS, again, again, more, dataclasses.replace(more, notes=[]))
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["0/60", "12/60", "trial", "13/60"]
+
+
+def test_a_function_gets_no_announcement(capsys):
+    seen = []
+    progress.announce(seen.append, "Starting Ray ...")
+    assert seen == []
+    with progress.watching(print) as watch:
+        progress.announce(watch, "Starting Ray ...")
+    assert capsys.readouterr().out == "Starting Ray ...\n"
 
 
 def test_a_function_sees_every_status():

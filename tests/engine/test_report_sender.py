@@ -513,7 +513,7 @@ def test_job_killed_after_its_last_report_finishes(tmp_path):
     assert occurrence is Occurrence.BAD_RESULT  # it began anew, without a word, and without its checkpoint
 
 
-def test_so_is_one_with_several_metrics(tmp_path):
+def test_report_of_several_metrics_is_sent_alike(tmp_path):
     def job(config):
         if raybo.checkpoint() is None:
             with raybo.saving():

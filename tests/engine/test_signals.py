@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import raybo
-from raybo.engine import patience
+from raybo.engine import lost_studies
 from raybo.record.events import Kind
 from raybo.record.states import State
 
@@ -185,7 +185,7 @@ def test_signalled_study_continues_while_jobs_report(ray_session, path, how):
 
 @pytest.mark.slow
 def test_stopped_study_is_replaced_after_its_time(ray_session, path, monkeypatch, caplog):
-    monkeypatch.setattr(patience, "SILENT_SECONDS", 15.0)
+    monkeypatch.setattr(lost_studies, "SILENT_SECONDS", 15.0)
     study = raybo.tune(job_that_strikes(path, signal.SIGSTOP), trials=4, method="random", storage=path, workers=2)
     assert study.count(State.FINISHED) == 4
     assert "has neither answered nor written for 15 s; another one goes on from the journal" in caplog.text

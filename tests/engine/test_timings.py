@@ -14,7 +14,7 @@ def timings(suggestions=(), trials=(), workers=2, takes_all_room=True, spent=())
     return Timings(workers, takes_all_room, *kept)
 
 
-def test_nothing_is_done_ahead_before_anything_is_known():
+def test_unknown_timings_prepare_nothing():
     unknown = timings()
     assert unknown.suggest_seconds is None
     assert [unknown.is_instant(), unknown.is_short(), unknown.is_hurried()] == [False] * 3

@@ -99,7 +99,7 @@ def test_a_failed_evaluation_counts_as_the_worst(tmp_path):
     np.testing.assert_array_equal(held_out_curve(study), [4, 4, 4, 7])  # before the first one too
 
 
-def test_nothing_kept_is_told(tmp_path):
+def test_missing_held_out_values_are_refused(tmp_path):
     with pytest.raises(raybo.JournalError, match=r"a\.held-out\.json: its held-out values cannot be read"):
         read(study_of(tmp_path / "a.db", [1.0]))
 

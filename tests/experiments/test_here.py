@@ -78,7 +78,7 @@ def test_an_interrupted_study_continues_with_the_same_trials(job, tmp_path):
 
 
 @pytest.mark.slow
-def test_it_makes_the_trials_that_ray_makes(job, tmp_path):
+def test_in_process_runs_equal_runs_on_ray(job, tmp_path):
     here = run(job, tmp_path / "here.db", method="gp-ucb")
     on_ray = raybo.tune(job, trials=8, method="gp-ucb", seed=3, storage=tmp_path / "ray.db", workers=1, initial=3)
     assert [(t.config, t.value) for t in here.trials] == [(t.config, t.value) for t in on_ray.trials]

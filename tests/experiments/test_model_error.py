@@ -75,7 +75,7 @@ def test_without_hyperparameters_they_are_fitted():
     assert errors[-1] < errors[0]
 
 
-def test_it_is_kept_beside_the_journal(tmp_path):
+def test_model_error_is_kept_beside_the_journal(tmp_path):
     study = study_of([{"theta": THETA}] * 5, path=tmp_path / "run.db")
     problem = Problem("bowl", "bowl.py", 5, optimum=1.0, found_within=0.5, model_error=True)
     with pytest.raises(JournalError, match="run the experiment again"):

@@ -87,7 +87,7 @@ def test_a_stopped_trial_counts_for_nothing():
 
 
 @pytest.mark.parametrize(("mode", "best"), [("max", [3.0, 3.0, 4.0]), ("min", [3.0, 1.0, 1.0])])
-def test_curves(mode, best):
+def test_curves_of_values_and_regret(mode, best):
     problem, study = Problem("p", "job.py", 3, initial=1), study_of([3.0, 1.0, 4.0], mode)
     target = 5.0 if mode == "max" else 0.0
     np.testing.assert_array_equal(curve("best_value", study, problem, target), best)

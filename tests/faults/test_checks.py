@@ -293,7 +293,7 @@ def test_trial_kills_once_at_the_planned_moment(tmp_path: Path, moment: str, who
     assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", f"log-{moment}-taken"]
 
 
-def test_nothing_is_planned_that_is_not_possible() -> None:
+def test_impossible_strikes_are_not_planned() -> None:
     plan = list(islice(studies(1, hosts=False, disk=False), 24))
     assert {study.place for study in plan} == {Place.OWN}
     assert not {kill.kind for study in plan for kill in study.kills} & {*ON_NODES, Kill.FULL}

@@ -81,7 +81,7 @@ def test_a_journal_arrives_as_it_was(tmp_path):
     assert (again.added, again.ahead) == (0, 0)
 
 
-def test_it_travels_while_it_is_written(tmp_path):
+def test_journal_travels_while_it_is_written(tmp_path):
     path = tmp_path / "here.db"
     with contextlib.closing(Journal(path, DESCRIPTION)) as journal:
         journal.append(events(1.0))

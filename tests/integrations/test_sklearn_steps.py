@@ -212,7 +212,7 @@ def test_what_grows_is_not_searched_for():
         search(BOOSTING, {"n_estimators": raybo.Integer(1, 9)}, grows="n_estimators").fit(X, Y)
 
 
-def test_of_several_metrics_the_named_one_is_reported():
+def test_named_metric_of_several_is_reported():
     ours = search(BOOSTING, RATE, grows="n_estimators", scoring=["accuracy", "neg_log_loss"], refit="neg_log_loss")
     ours.fit(X, Y)
     assert ours.searcher_.best.value == ours.best_score_ == ours.cv_results_["mean_test_neg_log_loss"].max()

@@ -134,7 +134,7 @@ def test_changes_of_the_job_are_told(place, file, old, new):
         ("nested/model.py", "def predict(x):", "def predict(x):  # of a fit\n"),
     ],
 )
-def test_other_changes_are_none(place, file, old, new):
+def test_unrelated_changes_keep_the_fingerprint(place, file, old, new):
     before = code_at(place)
     assert edited(place, file, old, new) == before
 

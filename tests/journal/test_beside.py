@@ -51,7 +51,7 @@ def test_logs_refuse_files_of_a_future_journal(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["other.db-ack", "table.csv", "job.csv", "job.db.csv"])
-def test_other_names_are_written(journal, name):
+def test_other_paths_are_written(journal, name):
     exporter("csv", str(journal.with_name(name)))(load(journal))
     assert journal.with_name(name).read_text().startswith("number,")
 

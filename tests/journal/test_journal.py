@@ -454,7 +454,7 @@ def test_a_lock_on_a_removed_file_is_void(path, monkeypatch):
             Journal(path, DESCRIPTION)
 
 
-def test_nothing_is_written_without_a_lock(path):
+def test_writing_without_the_lock_is_refused(path):
     path.with_name("study.db-lock").mkdir()
     with pytest.raises(JournalError, match=r"study.db: it cannot be locked \(.*directory"):
         Journal(path, DESCRIPTION)
@@ -694,6 +694,6 @@ def test_a_full_disk_leaves_no_partial_write(path):
     assert numbers(path) == [1, 2]
 
 
-def test_nothing_is_ever_unpickled():
+def test_reading_a_journal_never_unpickles():
     for file in Path(raybo.journal.__file__).parent.glob("*.py"):
         assert "pickle" not in file.read_text(encoding="utf-8").replace("unpickled", ""), file

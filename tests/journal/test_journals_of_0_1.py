@@ -43,7 +43,7 @@ def journal(request, tmp_path):
     return path, *KEPT[request.param]
 
 
-def test_it_is_read_and_shown(journal):
+def test_journals_of_0_1_are_read_and_shown(journal):
     path, events, finished, best = journal
     study = load(path)
     assert (len(study.events), study.count(State.FINISHED)) == (events, finished)
@@ -74,7 +74,7 @@ def test_every_proposal_is_made_again_alike(journal):
     require_alike(load(journal[0]))
 
 
-def test_it_is_continued_and_nothing_of_it_changes(journal):
+def test_journals_of_0_1_are_continued_unchanged(journal):
     path, before = journal[0], read(journal[0])
     study = load(path)
     for _ in range(2):

@@ -39,7 +39,7 @@ def check(tags):
         h, S = each["h"], each["S"]
 
 
-def test_reference():
+def test_a_gp_ucb_matches_the_reference():
     published = {1: 1.0, 2: 1.8661, 10: 7.9433, 50: 33.8122, 100: 63.0957}
     tags = adaptive(run("a-gp-ucb", 1, 12, hill, initial=2))
     assert {t: tags[t - 1]["reference"] for t in (1, 2, 10)} == pytest.approx(
@@ -133,7 +133,7 @@ def test_the_divisor_with_the_nearest_bound_wins(wanted):
     assert grown == pytest.approx(grid[np.argmin(misses)], rel=1e-12)
 
 
-def test_it_explains_itself():
+def test_a_gp_ucb_explains_its_proposals():
     method = methods.make("a-gp-ucb")
     tags = {"acquisition": "ucb", "mean": 0.5, "std": 0.1, "h": 1.0, "S": 12.0, "reference": 7.9}
     assert "length-scales as fitted; regret bounds sum to 12.0, reference 7.9" in method.explain(tags)

@@ -14,6 +14,7 @@ from raybo.context import Density, Expectation, best_expected, fit_joint
 from raybo.methods.contexts.drbo_kde import radius_of
 from raybo.methods.contexts.drbo_mmd import mmd_ball
 from raybo.methods.contexts.over_contexts import SCREENED, Learned
+from raybo.searcher import Searcher
 from raybo.solvers import solve
 from raybo.space import Categorical, Float, Integer, Space
 from tests.context.histories import Met, demand, floats, newsvendor, newsvendor_expectation, of_ackley, of_newsvendor
@@ -91,7 +92,7 @@ def test_the_design_lasts_until_results_vary(name):
     assert "sobol" in propose(name, blind).tags
 
 
-def test_explanations(name):
+def test_context_methods_explain_their_proposals(name):
     method, history = methods.make(name, initial=3), of_newsvendor(8)
     assert "on average over contexts" in method.explain(propose(name, history).tags)
     history.trial([0.5], None, 1.0)
@@ -105,7 +106,7 @@ def test_explanations(name):
 
 
 @pytest.mark.parametrize("name", ["sbo-kde", "drbo-kde"])
-def test_it_finds_the_best_expectation(name):
+def test_context_methods_find_the_best_expectation(name):
     """x* = 0.18779 with an expectation of 0.46394; at random, 1.06 less is expected."""
     history = run(name, 25)
     recommended = history.X[best_expected(history)[0], 0]
@@ -113,7 +114,7 @@ def test_it_finds_the_best_expectation(name):
     assert np.abs(history.X[-5:, 0] - 0.18779).mean() < 0.15
 
 
-def test_it_is_pure(name):
+def test_context_proposals_are_pure(name):
     history = of_ackley(14)
     before = (history.last_event, history.C.tobytes(), history.X.tobytes())
     a, b = propose(name, history), propose(name, history.copy())
@@ -178,7 +179,7 @@ def test_failed_and_pending_trials_with_and_without_contexts(name):
     assert proposal.tags["left_out"] == 1
 
 
-def test_it_keeps_away_from_where_trials_failed():
+def test_context_methods_avoid_failed_regions():
     """Everything above 0.5 fails, whatever the context."""
     history = Met(floats(1), floats(1))
     rng = np.random.default_rng(1)
@@ -201,7 +202,7 @@ SPACE = Space({"lr": Float(1e-4, 1, log=True), "n": Integer(1, 9), "kind": Categ
 
 
 @pytest.mark.parametrize("contexts", CONTEXTS.values(), ids=CONTEXTS)
-def test_it_proposes_with_every_kind_of_context(name, contexts):
+def test_context_methods_take_every_kind_of_context(name, contexts):
     rng, history = np.random.default_rng(3), Met(SPACE.cube, contexts.cube)
     for x, c in zip(SPACE.snap(rng.random((12, 3))), contexts.snap(rng.random((12, contexts.d))), strict=True):
         history.trial(x, c, float(np.sin(4 * x[0]) * np.cos(3 * c[0]) + x[1]))
@@ -310,3 +311,42 @@ def test_few_atoms_are_screened():
     history = of_newsvendor(12)
     for name, options in (("sbo-kde", {"atoms": 8}), ("drbo-kde", {"atoms": 8, "infimum": 4})):
         assert np.isfinite(propose(name, history, **options).x).all()
+
+
+def constrained(name, seed, limits, trials=30):
+    """More is better, but at a high load less is allowed."""
+    searcher = Searcher(
+        {"x": Float(0, 1)}, name, "max", seed, trials, metric="made", context={"load": Float(0, 1)}, constraints=limits
+    )
+    rng = stream(seed, 7)
+    for _ in range(trials):
+        trial, load = searcher.ask(), float(rng.random())
+        x = trial.config["x"]
+        searcher.tell(trial, {"made": x, "late": x + 0.5 * load - 0.9} if limits else x, context={"load": load})
+    return searcher
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_constraints_hold_in_the_worst_contexts(name, seed):
+    """At the mean load 0.65 would be allowed, in the worst twentieth of the loads 0.41."""
+    searcher = constrained(name, seed, {"late": "<= 0"})
+    assert 0.3 < searcher.best.config["x"] < 0.43
+    assert "meets the constraints in the worst of them" in searcher.recommendation
+    proposed = [trial.config["x"] for trial in searcher.trials[20:]]
+    assert np.median(proposed) < 0.5
+    assert all(0.0 <= trial.tags["feasible"] <= 1.0 for trial in searcher.trials[20:])
+    assert searcher.best_for({"load": 0.0}).config["x"] > searcher.best.config["x"]
+
+
+def test_without_constraints_the_worst_contexts_do_not_matter():
+    assert constrained("sbo-kde", 0, None).best.config["x"] > 0.95
+
+
+def test_a_recommendation_that_may_break_constraints_says_so():
+    searcher = constrained("sbo-kde", 0, {"late": "<= -0.85"})
+    assert "in the worst of them it may break constraints, as all others may" in searcher.recommendation
+    assert searcher.best.config["x"] < 0.1
+
+
+def test_a_blind_method_is_judged_over_contexts_too():
+    assert 0.3 < constrained("random", 0, {"late": "<= 0"}).best.config["x"] < 0.43

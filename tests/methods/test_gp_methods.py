@@ -110,7 +110,7 @@ def test_the_model_of_contexts_over_the_parameters_alone(monkeypatch):
 
 
 @pytest.mark.parametrize("kappa", ["theory", 2.5])
-def test_other_explorations(kappa):
+def test_gp_ucb_takes_its_exploration_options(kappa):
     searcher = run("gp-ucb", 5, initial=4, kappa=kappa, R=0.1)
     assert searcher.trials[4].tags["kappa"] > 1.0
     if kappa == 2.5:

@@ -54,7 +54,7 @@ def nine(sign=1.0):
     return made
 
 
-def test_it_sees_octaves_and_ends(history):
+def test_curve_model_sees_octaves_and_ends(history):
     fit = fit_curves(history)
     places = fit.gp.curves.X[:, 2] * np.log2(STEPS)
     np.testing.assert_allclose(places[:5], [1, 2, 3, 4, 5])  # steps 2, 4, 8, 16 and the last
@@ -63,6 +63,14 @@ def test_it_sees_octaves_and_ends(history):
     assert reported(history) == list(range(9))
     best = max(record.y for record in history.records if record.y is not None)
     assert fit.outputs.invert(np.array([fit.incumbent]))[0] == pytest.approx(best)
+
+
+def test_curves_expect_in_the_metrics_units(history):
+    fit, record = fit_curves(history), history.records[0]
+    low, mean, high, best = fit.prediction(record.x)["expects"][0]
+    assert low <= mean <= high
+    assert mean == pytest.approx(record.y, abs=0.2)
+    assert best == pytest.approx(max(each.y for each in history.records if each.y is not None), rel=1e-4)
 
 
 def test_final_means_match_an_exact_gp(history):
@@ -179,7 +187,8 @@ def test_curve_saves_steps_for_auto():
     assert again[0].state is State.FINISHED
     assert again[0].config == searcher.trials[again[0].tags["again"]].config
     assert searcher.explain(again[0]).startswith(f"trial {again[0].tags['again']} again, which was pruned")
-    assert "upper confidence bound: at the last step" in searcher.explain(searcher.trials[-1])
+    assert "upper confidence bound: at the last step, value " in searcher.explain(searcher.trials[-1])
+    assert " expected (" in searcher.explain(searcher.trials[-1])  # in the metric's units
 
 
 def test_repeatedly_pruned_configurations_are_not_rerun():

@@ -41,7 +41,7 @@ def test_equal_returns_leave_the_centre_where_it_is():
     assert searcher.trials[4].tags["iteration"] == 2
 
 
-def test_it_climbs():
+def test_ars_climbs():
     searcher = run("ars", 4, 200, start="centre", directions=2, nu=0.02, restart=False)
     assert hill(searcher.history.last_tag("centre")) > 0.2 * hill([0.5] * 4)
 

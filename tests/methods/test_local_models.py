@@ -148,7 +148,7 @@ def test_fits_are_kept_until_two_percent_growth(monkeypatch):
 
 
 @pytest.mark.statistical
-def test_it_goes_on_to_improve_a_large_study():
+def test_local_models_improve_a_large_study():
     """From 600 uniform points to a thousandth of their regret in 30 trials, on five seeds of five: chance does not.
 
     The best of 630 uniform points of four axes has a regret of 0.01 about; below 1e-4 of that it is less than once in

@@ -173,7 +173,7 @@ def test_minimising_equals_maximising_the_negative(method):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", LOCAL)
-def test_it_climbs_on_eight_axes(method):
+def test_local_moves_climb_on_eight_axes(method):
     options = {"batch": 4, "samples": 4} if method == "la-min-ucb" else {"batch": 8}
     left = []  # of the height, seed by seed: processors round otherwise, and one seed alone is a throw of a coin
     for seed in range(3):

@@ -135,7 +135,7 @@ def test_equal_failures_have_no_slope():
 
 
 @pytest.mark.parametrize("method", ["gibo", "mpd", "min-ucb"])
-def test_nothing_but_noise_is_no_slope_either(method):
+def test_pure_noise_has_no_slope(method):
     """Every length-scale is fitted as its least, and the next run begins; with a known one there is none to tell by."""
 
     def noise(x):

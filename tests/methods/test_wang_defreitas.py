@@ -54,7 +54,7 @@ def narrow(x):
         (2.5, 10, 0.05, 16.1612717680),
     ],
 )
-def test_xi(information_gain, t, delta, xi):
+def test_xi_matches_the_published_formula(information_gain, t, delta, xi):
     assert regret_scale(information_gain, t, delta) == pytest.approx(xi, rel=1e-10)
 
 
@@ -297,7 +297,7 @@ def test_improvement_is_averaged_over_the_samples(monkeypatch):
 # ---- in words, and wrong use
 
 
-def test_it_explains_itself():
+def test_wang_defreitas_explains_its_proposals():
     method = methods.make("wang-defreitas")
     tags = {"mean": 0.5, "std": 0.1, "low": True, "epoch": 2, "E": 3, "upper": [0.25, 0.1], "nu": 1.0}
     assert method.explain(tags) == (

@@ -259,8 +259,8 @@ def test_spans_of_retried_trials_match_the_journal():
         (Kind.ASKED, 0, asked, 0),
         (Kind.ASKED, 1, asked, 1),
         (Kind.TOLD, 0, {"value": 1.0, "started": times[1], "seconds": 4.0, "host": "a"}, 6),
-        (Kind.RETRIED, 1, {"reason": "its worker died", "attempt": 2}, 7),
         (Kind.ASKED, 2, asked, 6),
+        (Kind.RETRIED, 1, {"reason": "its worker died", "attempt": 2}, 7),
         (Kind.TOLD, 1, {"value": 2.0, "started": times[8], "seconds": 2.0, "host": "a", "attempt": 2}, 11),
     ]
     events = [KINDS[kind].of(trial, data, number=n, at=times[s]) for n, (kind, trial, data, s) in enumerate(listed, 1)]

@@ -77,7 +77,7 @@ def test_trials_are_compared_within_their_bracket():
     assert len(best) == 2
 
 
-def test_those_that_wait_are_promoted_within_their_bracket():
+def test_paused_trials_are_promoted_within_their_bracket():
     rule, history = make("hyperband", {"variant": "promote"}, 9), empty(9)
     for value in (0.9, 0.1, 0.8, 0.7, 0.3, 0.2, 0.4):
         trial = ask(history)

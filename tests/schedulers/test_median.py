@@ -58,7 +58,7 @@ def test_median_uses_finished_trials_up_to_the_step():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_it_is_the_papers_sentence(seed):
+def test_median_rule_follows_the_papers_sentence(seed):
     """Random curves at random steps, against the sentence word by word."""
     rng = np.random.default_rng(seed)
     history, rule = empty(20), make("median", {"startup": 2}, 20)

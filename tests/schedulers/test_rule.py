@@ -59,7 +59,7 @@ def test_a_trial_that_confirms_is_not_judged(rule):
 
 
 @pytest.mark.parametrize("rule", ["asha", "hyperband", "median"])
-def test_nor_are_others_judged_by_it(rule):
+def test_ignored_trials_judge_no_others(rule):
     said = []
     for times in (0, 3):
         searcher = searched(rule, [0.1 * n for n in range(8)])

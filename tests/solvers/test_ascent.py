@@ -57,7 +57,7 @@ def by_scipy(function, x):
 @pytest.mark.parametrize("centre", [0.5, 0.95, 1.3, -2.0], ids=["inside", "near a face", "faces and edges", "corner"])
 @pytest.mark.parametrize("condition", [1.0, 100.0, 10_000.0])
 @pytest.mark.parametrize("d", [1, 2, 6, 15])
-def test_quadratics(centre, condition, d):
+def test_quadratics_are_climbed_as_by_scipy(centre, condition, d):
     """As high as scipy's L-BFGS-B at its tightest, for maxima inside, on faces, on edges and in corners."""
     starts = np.random.default_rng(d).random((5, d))
     for seed in range(3):

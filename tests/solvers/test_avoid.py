@@ -81,7 +81,7 @@ def test_a_large_discrete_domains_last_point_is_found(name):
     np.testing.assert_array_equal(found.x, points[3210])
 
 
-def test_nothing_left_on_a_continuum():
+def test_fully_avoided_domain_gives_the_best_point():
     """Distances that cover the whole cube: the best point, and the admission."""
     domain = DOMAINS["line"]
     for name in SOLVERS:
@@ -90,7 +90,7 @@ def test_nothing_left_on_a_continuum():
         assert found.value > -0.01
 
 
-def test_none_to_avoid_changes_nothing():
+def test_without_points_to_avoid_nothing_changes():
     domain = DOMAINS["mixed"]
     for name in SOLVERS:
         free = solve(name, Hill(domain), domain, np.random.default_rng(3))

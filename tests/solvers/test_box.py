@@ -36,7 +36,7 @@ def test_boxes_stay_in_the_cube_with_whole_categories():
     assert box.levels[0] is None
 
 
-def test_its_points_can_be_run_and_lie_inside():
+def test_box_points_can_be_run_and_lie_inside():
     rng = np.random.default_rng(0)
     for _ in range(20):
         centre = MIXED.snap(rng.random((1, 4)))[0]

@@ -87,7 +87,7 @@ def test_levels_are_drawn_uniformly():
     assert ((counts - 1000.0) ** 2 / 1000.0).sum() < 48.9
 
 
-def test_sizes():
+def test_random_grids_have_the_published_sizes():
     assert [grid_size(t) for t in (1, 2, 80)] == [100, 200, 8000]
     assert [grid_size(t, 100, power=0.0) for t in (1, 2, 80)] == [100, 100, 100]
     assert [grid_size(t, 3, power=2.0) for t in (1, 2, 5)] == [3, 12, 75]

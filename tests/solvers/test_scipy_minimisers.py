@@ -101,7 +101,7 @@ SCALED = raw(0.25, np.full(1, -1.0), is_bounded=False)
 
 
 @pytest.mark.parametrize("chart", [BOX, CLIPPED, SCALED, WAVE], ids=["box", "clipped", "scaled", "wave"])
-def test_charts(chart):
+def test_charts_of_the_box_invert(chart):
     x = np.linspace(0.01, 0.99, 50)
     np.testing.assert_allclose(chart.point(chart.coordinates(x)), x, atol=1e-12)
     z = np.linspace(-3.3, 3.3, 68) if chart.bounds is None else np.linspace(0.01, 0.99, 50)

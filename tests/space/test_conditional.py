@@ -61,7 +61,7 @@ def test_closed_parameters_have_no_influence():
     assert len(np.unique(SPACE.snap(X), axis=0)) == 1
 
 
-def test_its_points_are_counted():
+def test_points_of_conditional_spaces_are_counted():
     assert SPACE.cube.size == np.inf
     inside = Categorical([{"n": Integer(1, 4), "m": Categorical(list("abcd"))}, "off"])
     assert Space({"a": inside, "b": Integer(1, 2)}).cube.size == (4 * 4 + 1) * 2

@@ -208,7 +208,7 @@ def test_only_the_best_of_many_trials_compete(monkeypatch):
     assert searched(noise=0.3, n=40).best_expected.number == searcher.best.number
 
 
-def test_nothing_is_expected_of_nothing():
+def test_expectation_needs_trials_that_differ():
     with pytest.raises(TrialError):
         _ = Searcher(SPACE, "random").best_expected
     X = np.random.default_rng(0).random((8, 2))
@@ -242,7 +242,7 @@ def test_expected_values_are_finite_at_any_scale():
         assert np.isfinite(told).all()
 
 
-def test_nothing_is_expected_far_beyond_all_values():
+def test_no_expectation_far_beyond_all_values():
     """A power that makes wild values normal, inverted where the model is unsure, is wilder still."""
     rng = np.random.default_rng(1)
     X = rng.random((31, 3))

@@ -151,7 +151,7 @@ def test_pruned_trials_count_as_predicted():
     assert np.corrcoef(prior.X[:, 0], prior.scores)[0, 1] > 0.9
 
 
-def test_of_a_long_study_the_best_are_taken():
+def test_best_trials_of_a_long_prior_are_taken():
     old = study({"x": raybo.Float(0, 1)}, lambda c: -c["x"], 1_000, "random")
     prior = new_priors(old, wanted({"x": raybo.Float(0, 1)}))[0]
     assert (prior.counts["trials"], len(prior.scores)) == (1_000, MOST)

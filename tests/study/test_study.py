@@ -88,7 +88,7 @@ def test_a_study_without_results_has_no_best():
     assert Study(description(), []).trials == []
 
 
-def test_it_is_loaded_from_a_journal(tmp_path, study):
+def test_study_is_loaded_from_a_journal(tmp_path, study):
     path = tmp_path / "job.db"
     with contextlib.closing(Journal(path, description())) as journal:
         journal.append(events())

@@ -61,7 +61,7 @@ def test_a_matrix_that_nothing_mends_is_refused():
         cholesky(np.full((2, 2), np.nan))
 
 
-def test_nothing_has_an_empty_factor():
+def test_no_points_have_an_empty_factor():
     assert cholesky(np.empty((0, 0)))[0].shape == (0, 0)
 
 

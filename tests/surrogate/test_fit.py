@@ -34,7 +34,7 @@ def smooth(n, d, seed=0):
     return Observations.of(X, (y - y.mean()) / y.std())
 
 
-def test_it_finds_the_lengthscales_that_made_the_data(kernel):
+def test_fit_recovers_the_true_lengthscales(kernel):
     rng = np.random.default_rng(1)
     X = rng.random((120, 2))
     truth = np.log([0.2, 1.0, 1.0, 1e-3])

@@ -67,7 +67,7 @@ def test_repeated_central_differences_leave_the_trace_of_theory(d, m, h, sd):
         assert expected == pytest.approx(0.335728938672, rel=1e-10)
 
 
-def test_it_is_the_derivative_of_the_joint_posterior(gp):
+def test_gradient_posterior_is_the_joint_posteriors_derivative(gp):
     """Differences of f at points h apart have, divided by h, the gradient's mean and covariance."""
     x, h = np.array([0.4, 0.5, 0.6]), 1e-3
     shifted = np.array([x + h * np.eye(3)[j] * s for j in (0, 2) for s in (1, -1)])
@@ -83,7 +83,7 @@ def test_it_is_the_derivative_of_the_joint_posterior(gp):
     assert np.linalg.eigvalsh(got_cov).min() > -1e-10
 
 
-def test_its_mean_is_the_gradient_of_the_mean(gp):
+def test_mean_gradient_is_the_gradient_of_the_mean(gp):
     Z = points(np.random.default_rng(7), 4)
     means = [GradientAt.of(gp, z).mean for z in Z]
     np.testing.assert_allclose(means, gp.posterior_gradient(Z)[2], rtol=1e-9, atol=1e-12)

@@ -41,7 +41,7 @@ def test_moments_are_those_of_bayes_rule(n):
     np.testing.assert_allclose(variance, noise + np.einsum("ij,jk,ik->i", G, covariance, G), rtol=1e-6)
 
 
-def test_it_learns_what_trials_cost():
+def test_log_linear_model_learns_the_cost_of_trials():
     model = LogLinear.of(*_data(40), LEVELS)
     X, values = _data(200, noise=0.0, seed=2)
     assert np.sqrt(np.mean(np.square(model.moments(X)[0] - np.log(values)))) < 0.1

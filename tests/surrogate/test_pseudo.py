@@ -18,7 +18,7 @@ def test_the_published_example():
     np.testing.assert_array_equal(lent_to.y, [1.0, 1.0, 2.0, 2.0])
 
 
-def test_of_equally_near_observations_the_earliest():
+def test_earliest_of_equally_near_observations_counts():
     observations = Observations.of(np.array([[0.75], [0.25]]), np.array([1.0, 2.0]))
     assert lent(observations, np.array([[0.5]])).y[0] == 1.0
 

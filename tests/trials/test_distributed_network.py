@@ -17,7 +17,7 @@ def test_one_process_learns_the_digits():
     assert accuracies[-1] > 0.92 > accuracies[0] > 0.5
 
 
-def test_its_gradient_is_that_of_the_loss():
+def test_network_gradient_matches_finite_differences():
     rng = np.random.default_rng(0)
     X, targets = rng.random((5, 64)), np.eye(10)[[0, 3, 3, 9, 1]]
     weights, way = begun(4)[0], rng.standard_normal(75 * 4 + 10)

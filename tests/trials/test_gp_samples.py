@@ -57,7 +57,7 @@ def test_samples_are_posterior_means_at_sobol_points():
     assert exact.values.max() > f.values.max()  # what smoothing takes away
 
 
-def test_gradients():
+def test_sample_gradients_match_finite_differences():
     f = landscape(25, 0, SMOOTHED)
     x, step = np.random.default_rng(0).random(25), 1e-5
     value, slope = f.minus_with_gradient(x)
@@ -67,7 +67,7 @@ def test_gradients():
 
 
 @pytest.mark.parametrize("d", [25, 50, 100])
-def test_nothing_exceeds_the_maximum(d):
+def test_no_point_exceeds_the_samples_maximum(d):
     f = landscape(d, 1, SMOOTHED)
     where, highest = maximum(d, 1, SMOOTHED)
     assert f(where) == pytest.approx(highest, rel=1e-12)
@@ -104,7 +104,7 @@ def test_errors_are_fixed_per_configuration():
     assert min(result["regret"] for result in found) >= 0.0
 
 
-def test_it_is_tuned():
+def test_gp_sample_is_tuned():
     job = gp_sample.with_settings(dimension=25, index=3)
     searcher = raybo.Searcher(job.space, method="random", mode=job.mode, seed=0)
     for _ in range(3):

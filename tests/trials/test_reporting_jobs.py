@@ -22,7 +22,7 @@ def run(job, listener, **settings):
         return reports
 
 
-def test_both_say_how_many_steps_they_have():
+def test_reporting_jobs_declare_their_steps():
     assert boosting_rounds.steps == 40
     assert network_epochs.steps == 52
 

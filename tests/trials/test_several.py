@@ -55,7 +55,7 @@ def test_constrained_optima_are_feasible():
         assert max(numbers) < 2e-2 * max(1.0, abs(value)), name
 
 
-def test_they_are_objectives():
+def test_several_metric_jobs_are_objectives():
     assert zdt1({f"x{i + 1}": 0.5 for i in range(6)}) == pytest.approx({"f1": 0.5, "f2": 3.8416876})
     assert set(gramacy({"x": 0.2, "y": 0.4})) == {"value", "c1", "c2"}
     assert zdt1.goals.metrics == {"f1": "min", "f2": "min"}

@@ -69,7 +69,7 @@ def test_what_is_listed_can_be_read(directory):
         "é",
     ],
 )
-def test_nothing_else_can(directory, requested):
+def test_only_listed_files_are_served(directory, requested):
     with pytest.raises(FileNotFoundError), opened(directory, requested):
         pass
     path = keep(run("random", 3), directory.parents[1] / "s.db")

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar, cast
 
-from raybo.common.errors import JournalError, SpaceError
+from raybo.common.errors import JournalError, RayboError, SpaceError
 from raybo.engine.plan import Plan
 from raybo.engine.status import SHOWN, Status, config_text
 from raybo.engine.study.budget_clock import BudgetClock
@@ -48,6 +48,7 @@ from raybo.record.states import COUNTED, FAILURES, State
 from raybo.record.stopping import Stopping
 from raybo.record.trial import Trial, saved_share
 from raybo.searcher import NO_CONTEXT, Searcher
+from raybo.space import Row
 from raybo.study import warm_start
 
 E = TypeVar("E", bound=Event)
@@ -297,16 +298,24 @@ class EventLog:
         """Tell who watches something that no event holds."""
         self._notes.append((self.newest + 1, text))
 
-    def enqueued(self, row: Any) -> Event | None:
-        """Return the event of asking for an enqueued configuration; None if it is no news, or does not fit: a note.
+    def wanted(self, values: Sequence[Any]) -> Row | None:
+        """Return the row of a configuration that a user asks for; None if it is no news, or does not fit: a note.
 
         Args:
-            row: the configuration, as `Space.pack` makes it.
+            values: as `Request.values`.
         """
         try:
-            return warm_start.wanted(self.searcher, row)
+            return warm_start.wanted(self.searcher, values)
         except SpaceError as error:
             self.note(f"an enqueued configuration does not fit: {error}")
+            return None
+
+    def enqueued(self, row: Row, history: History) -> Asked | None:
+        """Return the event of asking for it after a history; None if that cannot be: a note."""
+        try:
+            return self.searcher.enqueued(history, row, None if self.clock is None else self.clock.spent)
+        except RayboError as error:  # of a rule, or of a method, which will raise it again if it is asked for a trial
+            self.note(f"an enqueued configuration cannot be run: {error}")
             return None
 
     def has_asked_enough(self) -> bool:

@@ -79,7 +79,7 @@ class StudyLoop:
         if self.runs.on_cluster:
             beside.append(asyncio.ensure_future(self._watch_nodes()))
         if self.plan.is_kept:
-            beside.append(asyncio.ensure_future(watch_requests(self.plan, self._stop_for_user, self._enqueue)))
+            beside.append(asyncio.ensure_future(watch_requests(self.plan.path, self._stop_for_user, self._enqueue)))
         if not self.runs.check_budget():
             beside.append(asyncio.ensure_future(self._watch_budget()))
         try:

@@ -134,7 +134,8 @@ def fit_curves(
     best = records[int(np.argmax(final_means(surrogate, history)))].x
     finished = [r.y for r in records if r.y is not None]
     incumbent = float(outputs.apply(np.array([max(finished)]))[0]) if finished else -math.inf
-    return FittedSurrogate((surrogate,), outputs, incumbent, best, np.empty((0, history.d)), {tag: theta.tolist()})
+    seen, none = np.array([record.x for record in records]), np.empty((0, history.d))
+    return FittedSurrogate((surrogate,), outputs, incumbent, best, none, {tag: theta.tolist()}, seen=seen)
 
 
 def reported(history: History) -> list[int]:

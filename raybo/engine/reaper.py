@@ -50,10 +50,10 @@ def end_processes(directory: str, seconds: float = END_SECONDS) -> bool:
 
 
 @contextlib.contextmanager
-def kept(directory: Path) -> Iterator[None]:
+def reaped(directory: Path) -> Iterator[None]:
     """End the processes of a Ray that uses a directory when this block is left, or this process is lost."""
     command = [sys.executable, "-I", "-S", __file__, str(os.getpid()), str(directory)]
-    keeper = subprocess.Popen(
+    reaper = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -65,8 +65,8 @@ def kept(directory: Path) -> Iterator[None]:
         yield
     finally:
         end_processes(str(directory), seconds=5.0)
-        keeper.kill()
-        keeper.wait()
+        reaper.kill()
+        reaper.wait()
 
 
 def main() -> None:

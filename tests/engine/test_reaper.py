@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from raybo.engine.keeper import end_processes, processes_in
+from raybo.engine.reaper import end_processes, processes_in
 from raybo.engine.temporary_directories import LOCK, remove_leftovers
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
@@ -59,10 +59,10 @@ def test_next_study_ends_the_agents_of_a_killed_one(tmp_path, started):
 COMMAND = """
 import os, signal, subprocess, sys, time
 from pathlib import Path
-from raybo.engine.keeper import kept
+from raybo.engine.reaper import reaped
 
 directory = Path(sys.argv[1])
-with kept(directory):
+with reaped(directory):
     with (directory / "log").open("w") as log:
         agent = subprocess.Popen(["ray::DashboardAgent", "60"], executable="/bin/sleep", stdout=log)
     time.sleep(0.5)  # so that it is called as it is meant to be
@@ -81,7 +81,7 @@ def lives(pid):
 
 
 @pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM", "SIGHUP", None])
-def test_nothing_of_a_command_stays(tmp_path, how):
+def test_no_process_or_directory_outlives_a_command(tmp_path, how):
     directory = tmp_path / "raybo-1-abcdefgh"
     directory.mkdir()
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}

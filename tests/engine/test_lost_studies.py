@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from raybo.engine.patience import ALIKE, LOOK_SECONDS, SILENT_SECONDS, Deaths, Silence
+from raybo.engine.lost_studies import ALIKE, LOOK_SECONDS, SILENT_SECONDS, Deaths, Silence
 
 
 def test_silence_lasts_until_something_is_heard():
@@ -42,6 +42,6 @@ def test_deaths_with_progress_or_other_reasons_are_not():
 def test_patience_grows_while_processes_die_alike():
     deaths, waited = Deaths(100), []
     while not deaths.is_hopeless:
-        waited.append(deaths.patience)
+        waited.append(deaths.timeout)
         deaths.add("StudySilent", achieved=1)
     assert waited == [SILENT_SECONDS, SILENT_SECONDS, 2 * SILENT_SECONDS, 4 * SILENT_SECONDS, 8 * SILENT_SECONDS]

@@ -67,6 +67,6 @@ class Deaths:
         return self.alike >= ALIKE
 
     @property
-    def patience(self) -> float:
+    def timeout(self) -> float:
         """Return the seconds that the next process may be silent: more and more while each dies like the last."""
         return SILENT_SECONDS * 2.0 ** max(0, self.alike - 1)
