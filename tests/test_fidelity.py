@@ -119,6 +119,21 @@ def test_the_end_of_a_budget_is_for_whole_runs():
     assert searcher.propose(searcher.history, spent=1.0).fidelity is None
 
 
+def test_seconds_tell_what_a_fidelity_saves():
+    def looks(seconds):
+        searcher = Searcher(SPACE, mode="min", seed=0, fidelity=ROWS)
+        while len(searcher.trials) < 24:
+            trial = searcher.ask()
+            told = searcher.tell(trial, loss(**trial.config, **trial.fidelity), seconds=seconds(**trial.fidelity))
+            assert told.seconds == seconds(**trial.fidelity)
+        return sum(rows < 1_000 for rows in at(searcher)[10:])
+
+    assert looks(lambda rows: 1.0) == 0 < looks(lambda rows: rows / 1_000)
+    searcher = Searcher(SPACE, seed=0)
+    with pytest.raises(TrialError, match="trial 0: seconds"):
+        searcher.tell(searcher.ask(), 0.5, seconds=-1)
+
+
 def test_a_kept_searcher_continues_and_is_replayed(tmp_path):
     path = tmp_path / "kept.db"
     free = run(Searcher(SPACE, mode="min", seed=3, fidelity=ROWS), 16)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from raybo import methods, schedulers
-from raybo.common.arguments import whole_number
+from raybo.common.arguments import finite_number, whole_number
 from raybo.common.errors import MethodError, TrialError
 from raybo.common.refusals import refusing
 from raybo.methods.findings import Findings
@@ -313,7 +313,11 @@ class Searcher(Findings):
 
     @refusing(TrialError, OF_TRIAL)
     def tell(
-        self, trial: Trial | int, value: float | Mapping[str, Any], context: Mapping[str, Any] | None = None
+        self,
+        trial: Trial | int,
+        value: float | Mapping[str, Any],
+        context: Mapping[str, Any] | None = None,
+        seconds: float | None = None,
     ) -> Trial:
         """Tell the result of a trial, with the context that it observed; trials may be told in any order.
 
@@ -322,31 +326,36 @@ class Searcher(Findings):
         numbers, text of up to 1,000 characters, and lists, dicts and arrays of up to 10 kB as JSON. What JSON cannot
         hold is left out.
 
-        A trial at less than the full fidelity ends as `pruned`, with a report there and without a value.
+        A trial at less than the full fidelity ends as `pruned`, with a report there and without a value. The seconds
+        that it took tell what a fidelity saves; without them trials are expected to take in proportion to it.
 
         If a context is declared but none is given, the trial's value counts, but nothing is learned from it about
         contexts; the first such trial raises a warning.
 
         Raises:
             TrialError: the trial is unknown or not pending, a number that is needed is missing or not finite (`fail`
-                such a trial), no context is declared, or this one does not match the declared one.
+                such a trial), the seconds are no number from 0, no context is declared, or this one does not match the
+                declared one.
         """
         number = self._pending(trial)
+        if seconds is not None:
+            seconds = finite_number(seconds, f"trial {number}: seconds", at_least=0, error=TrialError)
         if (at := self.history.records[number].fidelity) is not None:
-            return self._tell_cheap(number, at, value)
-        ended = self._apply(Told(number, **told(value, number, self.goals), **self._read(context, number)))
+            return self._tell_cheap(number, at, value, seconds)
+        result = told(value, number, self.goals)
+        ended = self._apply(Told(number, **result, seconds=seconds, **self._read(context, number)))
         if self.context is not None and ended.context is None and not self._warned:
             self._warned = True
             warnings.warn(f"trial {number}: {NO_CONTEXT}", stacklevel=2)
         return ended
 
-    def _tell_cheap(self, number: int, at: int, value: float | Mapping[str, Any]) -> Trial:
+    def _tell_cheap(self, number: int, at: int, value: float | Mapping[str, Any], seconds: float | None) -> Trial:
         """End a trial that was no whole run, as `raybo.job.cheap_version` has a job end it."""
         fidelities = self.description.fidelity
         assert fidelities is not None
         said = told(value, number, self.goals)
         reason = ran_at(fidelities, at, self.goals.names[0], said["value"])
-        return self._apply(Reported(number, step=at, **said), Pruned(number, reason=reason, rule=JOB))
+        return self._apply(Reported(number, step=at, **said), Pruned(number, reason=reason, rule=JOB, seconds=seconds))
 
     @refusing(TrialError, OF_TRIAL)
     def fail(self, trial: Trial | int, reason: str, context: Mapping[str, Any] | None = None) -> Trial:
