@@ -164,6 +164,18 @@ def test_a_job_finds_the_fidelity_in_its_configuration(tmp_path):
     assert more.count(State.FINISHED, State.PRUNED) == 18
 
 
+@pytest.mark.ray
+def test_workers_run_cheap_versions(ray_session):
+    study = tune(trials=3, in_process=False, workers=1)
+    assert [trial.fidelity["rows"] for trial in study.trials][1:] in ([10, 1_000], [1_000, 1_000])
+    assert study.trials[0].details["metrics"]["rows"] == 1_000
+    for trial in study.trials:
+        assert (trial.value is None) == (trial.fidelity != {"rows": 1_000}) == (trial.state is State.PRUNED)
+        assert trial.reports == (
+            [] if trial.value is not None else [(10, pytest.approx(loss(**trial.config, rows=10)))]
+        )
+
+
 def test_confirming_runs_are_whole_runs():
     study = tune(trials=14, confirm=(2, 2))
     again = [trial for trial in study.trials if "confirms" in trial.tags]
