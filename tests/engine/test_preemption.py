@@ -43,18 +43,18 @@ STUDY = """
             time.sleep(0.1)
 
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
-    node = cluster.add_node(num_cpus=1)
+    nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
 
     def preempt():
         awaited("begun-1")
         time.sleep(0.5)
+        node = next(node for node in nodes if node.node_id == (here / "begun-1").read_text())
         told = ["--reason", "DRAIN_NODE_REASON_PREEMPTION", "--reason-message", "spot"]
         words = ["drain-node", "--address", cluster.address, "--node-id", node.node_id, *told]
         command = [sys.executable, "-m", "ray.scripts.scripts", *words, "--deadline-remaining-seconds", "600"]
         subprocess.run(command, check=True)
         awaited("saved")
         time.sleep(5)
-        cluster.add_node(num_cpus=1)
         cluster.remove_node(node, allow_graceful=False)
 
     threading.Thread(target=preempt, daemon=True).start()
