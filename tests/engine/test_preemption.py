@@ -2,80 +2,107 @@
 
 from __future__ import annotations
 
-import json
+import re
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 
-STUDY = """
-    import json, subprocess, sys, threading, time
-    from pathlib import Path
+import raybo
+from raybo.engine.ray import draining
+from raybo.record.events import Kind
+from raybo.record.states import State
+from tests.engine import hosts
 
-    import ray
-    from ray.cluster_utils import Cluster
+JOB = """
+    import os
+    import time
 
     import raybo
 
-    here, processes = Path(sys.argv[1]), int(sys.argv[2])
+    @raybo.objective(space={"x": raybo.Float(0, 1)}, metric="loss", mode="min", num_cpus=0.5, resources={"spot": 0.5})
+    def job(config, *, log):
+        import ray
 
-    @raybo.objective(space={"x": raybo.Float(0, 1)}, metric="loss", mode="min", num_cpus=0.5, processes=processes)
-    def job(config):
         me, first = raybo.current_trial(), 1
         if (kept := raybo.checkpoint()) is not None:
             first = int((kept / "step").read_text()) + 1
-        for step in range(first, 2000):
-            is_leaving = me.is_leaving
-            if is_leaving and me.rank == 0:
+        has_saved = False
+        for step in range(first, 3000):
+            if me.rank == 0 and me.is_leaving and not has_saved:
                 with raybo.saving() as directory:
                     (directory / "step").write_text(str(step))
-            raybo.report({"loss": config["x"], "first": first}, step=step)
-            (here / f"begun-{me.attempt}").write_text(ray.get_runtime_context().get_node_id())
-            if is_leaving and me.rank == 0:
-                (here / "saved").write_text(str(step))
+                has_saved = True
+            raybo.report({"loss": config["x"]}, step=step)
+            with open(log, "a") as file:
+                print(me.attempt, me.rank, first, int(has_saved), ray.util.get_node_ip_address(), file=file)
             if me.attempt == 2:
                 return
             time.sleep(0.1)
-
-    def awaited(name):
-        while not (here / name).exists():
-            time.sleep(0.1)
-
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
-    nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
-
-    def preempt():
-        awaited("begun-1")
-        time.sleep(0.5)
-        node = next(node for node in nodes if node.node_id == (here / "begun-1").read_text())
-        told = ["--reason", "DRAIN_NODE_REASON_PREEMPTION", "--reason-message", "spot"]
-        words = ["drain-node", "--address", cluster.address, "--node-id", node.node_id, *told]
-        command = [sys.executable, "-m", "ray.scripts.scripts", *words, "--deadline-remaining-seconds", "600"]
-        subprocess.run(command, check=True)
-        awaited("saved")
-        time.sleep(5)
-        cluster.remove_node(node, allow_graceful=False)
-
-    threading.Thread(target=preempt, daemon=True).start()
-    study = raybo.tune(
-        job, trials=1, workers=1, retries=0, method="random", seed=0, storage=here / "a.db", address=cluster.address
-    )
-    trial = study.trials[0]
-    reasons = [event.reason for event in study.events if str(event.kind) == "retried"]
-    print(json.dumps([str(trial.state), trial.attempt, trial.reason, reasons, trial.details["metrics"]["first"]]))
-    cluster.shutdown()
 """
+NODES = "import ray, sys; ray.init(sys.argv[1]); print([(n['NodeID'], n['NodeManagerAddress']) for n in ray.nodes()])"
+HURRY = 120.0  # seconds after which something that should have happened has not
+
+
+def until(condition, what):
+    give_up = time.monotonic() + HURRY
+    while not condition():
+        assert time.monotonic() < give_up, f"still waiting for {what}"
+        time.sleep(0.1)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.ray
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(not hosts.are_possible(), reason="needs root and network namespaces")
 @pytest.mark.parametrize("processes", [1, 2])
-def test_a_preempted_trial_goes_on_elsewhere(tmp_path, processes):
-    (tmp_path / "study.py").write_text(textwrap.dedent(STUDY))
-    words = [sys.executable, str(tmp_path / "study.py"), str(tmp_path), str(processes)]
-    run = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
-    assert run.returncode == 0, run.stdout + run.stderr
-    state, attempt, _, reasons, first = json.loads(run.stdout.strip().splitlines()[-1])
-    assert (state, attempt, reasons) == ("finished", 2, ["its node was preempted"])
-    assert first > 1  # from the checkpoint that it saved when it heard
+def test_a_preempted_trial_continues_elsewhere(tmp_path, processes):
+    (tmp_path / "job.py").write_text(textwrap.dedent(JOB))
+    log, said, path = tmp_path / "log", tmp_path / "said", tmp_path / "a.db"
+
+    def lines():
+        return [line.split() for line in log.read_text().splitlines() if line.count(" ") == 4] if log.exists() else []
+
+    with hosts.Hosts(head_cpus=1) as cluster:
+
+        def command(*words, out=subprocess.PIPE):
+            return cluster.run(*map(str, words), cwd=tmp_path, stdout=out, stderr=subprocess.STDOUT)
+
+        def output(process):
+            out, _ = process.communicate(timeout=HURRY)
+            assert process.returncode == 0, out
+            return out
+
+        nodes = {f"10.77.0.{index + 1}": index for index in (cluster.add(2, spot=1), cluster.add(2, spot=1))}
+        study = command(
+            sys.executable, "-m", "raybo.cli", "tune", "job.py", "--trials", 1, "--workers", 1, "--retries", 0,
+            "--method", "random", "--storage", path, "--processes", processes, "--address", cluster.address,
+            "--set", f"log={log}", out=said.open("w"),
+        )  # fmt: skip
+        until(lines, "the trial")
+        (address,) = {line[4] for line in lines()}
+        known = re.findall(r"\('(\w+)', '([\d.]+)'\)", output(command(sys.executable, "-c", NODES, cluster.address)))
+        node = next(name for name, where in known if where == address)
+        reason = ["--reason", "DRAIN_NODE_REASON_PREEMPTION", "--reason-message", "spot"]
+        words = ["drain-node", "--address", cluster.address, "--node-id", node, *reason]
+        output(command(*hosts.RAY, *words, "--deadline-remaining-seconds", 600))
+        until(lambda: any(line[3] == "1" for line in lines()), "a checkpoint")
+        until(lambda: "trial 0: its node is about to go" in said.read_text(), "the study to hear of it")
+        cluster.kill(nodes[address])
+        assert study.wait(HURRY) == 0, said.read_text()
+
+    study = raybo.load(path)
+    assert [(trial.state, trial.attempt) for trial in study.trials] == [(State.FINISHED, 2)]
+    assert [event.data["reason"] for event in study.events if event.kind is Kind.RETRIED] == ["its node was preempted"]
+    again = [line for line in lines() if line[0] == "2"]
+    assert {line[1] for line in again} == {str(rank) for rank in range(processes)}
+    assert all(int(line[2]) > 1 and line[4] != address for line in again)  # from what it saved when it heard
+
+
+def test_no_node_is_leaving_without_ray(monkeypatch):
+    monkeypatch.setattr(draining, "draining_nodes", lambda: {"a"})
+    assert draining.is_any_draining(["b", "a"])
+    assert not draining.is_any_draining(["b"])
+    assert raybo.CurrentTrial(0, 1, 0, {}, "").is_leaving is False

@@ -124,6 +124,13 @@ class TrialRuns:
             self.stop(clock.reason)
         return True
 
+    def announce(self, leaving: set[str]) -> None:
+        """Note which nodes are about to go, and say which trials run on one that was not known to."""
+        news, self.leaving = leaving - self.leaving, self.leaving | leaving
+        for number, dispatched in self.dispatched.items():
+            if not news.isdisjoint(filter(None, dispatched.nodes)):
+                self.log.note(f"trial {number}: its node is about to go")
+
     # ---- what trials send, of an attempt that may be over
 
     def started(self, number: int, attempt: int, node: str) -> None:
