@@ -65,7 +65,7 @@ def test_a_preempted_trial_continues_elsewhere(tmp_path, processes):
     def lines():
         return [line.split() for line in log.read_text().splitlines() if line.count(" ") == 4] if log.exists() else []
 
-    with hosts.Hosts(head_cpus=1) as cluster:
+    with said.open("w") as told, hosts.Hosts(head_cpus=1) as cluster:
 
         def command(*words, out=subprocess.PIPE):
             return cluster.run(*map(str, words), cwd=tmp_path, stdout=out, stderr=subprocess.STDOUT)
@@ -79,7 +79,7 @@ def test_a_preempted_trial_continues_elsewhere(tmp_path, processes):
         study = command(
             sys.executable, "-m", "raybo.cli", "tune", "job.py", "--trials", 1, "--workers", 1, "--retries", 0,
             "--method", "random", "--storage", path, "--processes", processes, "--address", cluster.address,
-            "--set", f"log={log}", out=said.open("w"),
+            "--set", f"log={log}", out=told,
         )  # fmt: skip
         until(lines, "the trial")
         (address,) = {line[4] for line in lines()}
