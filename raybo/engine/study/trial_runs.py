@@ -197,9 +197,9 @@ class TrialRuns:
     async def _attempt(self, dispatched: DispatchedTrial, prepare: Callable[[], None]) -> tuple[Occurrence, EventData]:
         number = dispatched.life.trial
         self.output.begin(number, dispatched.life.attempt)
-        config, refusal = self.log.searcher.trials[number].config, ""
+        trial, refusal = self.log.searcher.trials[number], ""
         try:
-            self.launcher.submit(dispatched, config, self.judge.attempt_info(number))
+            self.launcher.submit(dispatched, {**trial.config, **trial.fidelity}, self.judge.attempt_info(number))
         except (ObjectiveError, RayError) as error:  # its number of processes
             refusal = str(error)
         self.apply(dispatched, Occurrence.SUBMITTED, {})

@@ -38,6 +38,7 @@ from raybo.engine.trial.lacks import NO_MEMORY, REASON_CHARACTERS, lacked_memory
 from raybo.engine.trial.rank import GONE, Gathering, alone, output_to, seated, sender_of, without_result
 from raybo.engine.trial.report_sender import AttemptInfo, MakeSender, ReportSender, answer_of, offline_sender
 from raybo.engine.trial.result import left_out, read_result, read_results
+from raybo.job.cheap_version import with_cheap_versions
 from raybo.job.current_trial import CurrentTrial, running
 from raybo.job.objective import Objective, contexts_sent_to
 from raybo.job.reports import TrialPruned, reports_sent_to
@@ -133,6 +134,7 @@ def trial_task(
 
     # what does not change is in a closure, which Ray sends to a worker once
     settings, goals, context = dict(objective.settings), objective.goals, objective.context
+    fidelities = objective.fidelity
     is_gang = objective.is_gang
     threads = max(1, int(objective.num_cpus))
     inline, tokens, named = packed.function, packed.tokens, packed.named
@@ -180,6 +182,7 @@ def trial_task(
                 references = objects[len(objects) - len(tokens) :]
                 receive({t: partial(ray.get, r) for t, r in zip(tokens, references, strict=True)}, named)
             job = pickling.unpickled(inline) if inline else pickling.unpickled_from_store(objects[0])
+            job = with_cheap_versions(job, fidelities, goals.names[0])
             if index:
                 job = without_result(job, goals.needed)
             occurrence, data = run_trial(job, config, settings, goals, threads, context, send_context, make_sender)
