@@ -112,6 +112,12 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
         help="Set a scheduler option; repeatable.",
     ),
     SETTINGS,
+    click.option(
+        "--fidelity",
+        metavar="NAME=LOW:HIGH",
+        help="Try cheap versions of the job too, such as rows=1000:100000: it finds the number in its configuration.  "
+        "[default: what the objective declares]",
+    ),
     *RUN,
     click.option(
         "--from",

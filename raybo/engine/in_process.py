@@ -30,6 +30,7 @@ from raybo.engine.study.verdicts import Judge
 from raybo.engine.trial.artifacts import trial_files
 from raybo.engine.trial.report_sender import Answer, ReportSender
 from raybo.engine.trial.task import run_trial
+from raybo.job.cheap_version import with_cheap_versions
 from raybo.job.current_trial import CurrentTrial, running
 from raybo.job.objective import Objective
 from raybo.job.shared_data import Shared
@@ -205,16 +206,16 @@ class InProcess:
         info = self.judge.attempt_info(number)
         limit = plan.options.trial_seconds
         ends = None if limit is None else time.monotonic() + limit
-        seed = trial_seed(plan.description.seed, number)
+        seed, config = trial_seed(plan.description.seed, number), {**trial.config, **trial.fidelity}
         at = trial_files(plan.path, number, attempt, plan.artifacts, info.checkpoint, plan.options.keep_checkpoints)
-        with at as (directory, checkpoints), running(CurrentTrial(number, attempt, seed, trial.config, directory)):
+        with at as (directory, checkpoints), running(CurrentTrial(number, attempt, seed, config, directory)):
             receive = partial(self._receive, current, ends)
             send_context = None if objective.context is None else partial(self._observed, current)
             try:
                 with self._guard.time_limit(self._seconds_left(ends)):
                     return run_trial(
-                        objective.function,
-                        trial.config,
+                        with_cheap_versions(objective.function, objective.fidelity, objective.metric),
+                        config,
                         {name: _plain(value) for name, value in objective.settings.items()},
                         objective.goals,
                         max(1, int(objective.num_cpus)),

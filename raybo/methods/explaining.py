@@ -74,7 +74,8 @@ def explain(method: methods.Method, trial: Trial, goals: Goals) -> str:
         why = method.explain(
             {**trial.tags, IN_UNITS: in_units(trial.tags, goals)} if EXPECTS in trial.tags else trial.tags
         )
-        return "; ".join(filter(None, [why, cost_in_words(trial.tags)]))
+        at = " and ".join(f"at {value:,} {name}" for name, value in trial.fidelity.items())
+        return "; ".join(filter(None, [why, at, cost_in_words(trial.tags)]))
 
 
 def in_units(tags: Tags, goals: Goals) -> str:

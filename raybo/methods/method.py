@@ -36,6 +36,7 @@ class Method(Options, ABC):
         takes_constraints: True if it supports constraints beside a single metric.
         models_reports: True if it models the reports of running trials itself; otherwise it is given predicted values.
         uses_guesses: True if it searches near a space's guesses after the first trial.
+        chooses_fidelity: True if it proposes cheap versions of a job, if `history.fidelity` says that there are any.
     Example:
         >>> import dataclasses
         >>> from raybo.methods import Method, Proposal, option
@@ -55,6 +56,7 @@ class Method(Options, ABC):
     takes_constraints: ClassVar[bool] = False
     models_reports: ClassVar[bool] = False
     uses_guesses: ClassVar[bool] = False
+    chooses_fidelity: ClassVar[bool] = False
 
     @abstractmethod
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:

@@ -206,7 +206,7 @@ def _scale(plot: Axes, axis: Axis, which: str) -> None:
         getattr(plot, f"set_{which}ticks")(places, axis.labels)
     elif axis.is_log:
         getattr(plot, f"set_{which}scale")("log")
-        formatter, ticks = _plain_logarithms(), getattr(plot, f"{which}axis")
+        formatter, ticks = plain_logarithms(), getattr(plot, f"{which}axis")
         ticks.set_major_formatter(formatter())
         ticks.set_minor_formatter(formatter())
     low, high = axis.range
@@ -219,13 +219,15 @@ def _scale(plot: Axes, axis: Axis, which: str) -> None:
     getattr(plot, f"set_{which}lim")(low, high)
 
 
-def _plain_logarithms() -> type[Any]:
-    """Return matplotlib's formatter of a logarithmic axis, but with 20 in place of 2 x 10^1."""
+def plain_logarithms() -> type[Any]:
+    """Return matplotlib's formatter of a logarithmic axis, but with 20 in place of 2 x 10^1 if all of it is short."""
     from matplotlib.ticker import LogFormatterSciNotation
 
     class Plain(LogFormatterSciNotation):
         def __call__(self, x: float, pos: int | None = None) -> str:
             text: str = super().__call__(x, pos)
-            return f"{x:g}" if text and 1e-2 <= x < 1e5 else text
+            axis: Any = self.axis
+            low, high = sorted(axis.get_view_interval())
+            return f"{x:g}" if text and 5e-4 < low and high < 2e5 else text
 
     return Plain

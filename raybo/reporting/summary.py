@@ -53,7 +53,7 @@ def facts(study: Study) -> str:
     if running := study.count(State.PENDING):
         facts.append(("", "running or enqueued", str(running)))
     if pruned := study.count(State.PRUNED):
-        facts.append(("", "pruned", str(pruned)))
+        facts.append(("", "pruned" if d.fidelity is None else "of them no whole runs", str(pruned)))
         if saved := saved_share(study.trials, study.steps):
             facts.append(("", "of the steps saved", f"{100 * saved:.0f} %"))
     if waiting := study.count(State.PAUSED):
@@ -128,6 +128,7 @@ def settings(study: Study) -> str:
             *((f"scheduler option {key}", str(value)) for key, value in d.scheduler_options.items()),
         ]
     rows += [("steps per trial", str(d.steps))] if d.steps is not None else []
+    rows += [(f"fidelity {name}", str(fidelity)) for name, fidelity in (d.fidelity or {}).items()]
     rows += [("seed", str(d.seed)), *((f"setting {key}", str(value)) for key, value in d.settings.items())]
     space = [
         (name, range_in_words(parameter))

@@ -41,6 +41,7 @@ def trial_view(study: Study, number: int) -> Group:
     trial = study.trials[number]
     parts: list[RenderableType] = [_heading(study, trial)]
     parts += _section("configuration", [(n, shown(v)) for n, v in study.space.named_values(trial.config)])
+    parts += _section("fidelity", [(name, f"{at:,}") for name, at in trial.fidelity.items()])
     tags = [(key, _brief(value)) for key, value in trial.tags.items()]
     parts += [Text("\nreason", style="bold"), Text(f"  {study.explain(trial)}")]
     parts += _section("tags", tags)
@@ -91,7 +92,7 @@ def _section(title: str, rows: list[tuple[str, str]]) -> list[RenderableType]:
 
 def _curve(study: Study, trial: Trial) -> list[RenderableType]:
     """Return its learning curve as a line of blocks, and the verdict on it; nothing if it has reported nothing."""
-    if not trial.step:
+    if not trial.step or trial.fidelity:
         return []
     values = [value for _, value in trial.reports]
     first, last, best = trial.reports[0], trial.reports[-1], study.goal.best_of(values)

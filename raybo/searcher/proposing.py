@@ -71,8 +71,8 @@ def proposed(
     if context:
         history = history.with_next_context(np.array(context["c"]))
     proposal, row, x, seconds = proposal_for(history, method, description)
-    tags = proposal.tags if history.budget is None else {**proposal.tags, **cost_tags(history, x[0])}
-    asked = asked_for(history, x, row, tags, seconds, context)
+    tags = proposal.tags if history.budget is None else {**proposal.tags, **cost_tags(history, x[0], proposal.fidelity)}
+    asked = replace(asked_for(history, x, row, tags, seconds, context), fidelity=proposal.fidelity)
     if with_gain and not proposal.in_design and asked.origin is None:
         costs = TrialCosts.of(history)
         return replace(asked, gain=expected_gain(history, x[0]), takes=None if costs is None else costs.at(x[0]))

@@ -32,6 +32,11 @@ def partial_row(space: Space, config: Mapping[str, Any]) -> Row:
     """
     if not isinstance(config, Mapping):
         raise SpaceError(f"a configuration is a dict of parameters, got {shown(config)}")
+    for name in config:
+        if name not in space.template and name in space.names:
+            raise SpaceError(
+                f"{name}: in a configuration what is nested is given nested, a dict of {name.split('.')[0]!r}"
+            )
     refuse_different(space.template, config, ())
     return checked(space, list(_row_of(space.template, config, ())))
 

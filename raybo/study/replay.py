@@ -29,7 +29,7 @@ class Replayed:
 
     Attributes:
         trial: its number.
-        differs: what is not as it was: "x", "tags", or both; empty where the proposal is the same.
+        differs: what is not as it was: "x", "tags", "fidelity", or several; empty where the proposal is the same.
         is_rounding: whether only last digits differ, as on another processor or under another version of numpy.
         distance: how far the point is from the recorded one, on the axis where it is furthest; axes have length 1.
         tags: names of the tags that differ by more than rounding.
@@ -73,12 +73,16 @@ def _compared(again: Asked, asked: Asked) -> Replayed:
         again = replace(again, tags={name: tag for name, tag in again.tags.items() if name != EXPECTS})
     names = again.tags.keys() | asked.tags.keys()
     tags = tuple(sorted(name for name in names if not _are_near(again.tags.get(name), asked.tags.get(name))))
-    pairs = {"x": (again.x, asked.x), "tags": (again.tags, asked.tags)}
+    pairs = {
+        "x": (again.x, asked.x),
+        "tags": (again.tags, asked.tags),
+        "fidelity": (again.fidelity, asked.fidelity),
+    }
     differs = tuple(name for name, (now, then) in pairs.items() if now != then)
     return Replayed(
         asked.trial,
         differs,
-        is_rounding=bool(differs) and not tags and _are_near(again.x, asked.x),
+        is_rounding=bool(differs) and not tags and again.fidelity == asked.fidelity and _are_near(again.x, asked.x),
         distance=float(np.max(np.abs(again.point - asked.point), initial=0.0)),
         tags=tags,
     )

@@ -59,6 +59,7 @@ def trial_page(followed: Followed, number: int) -> Json | None:
             "origin": str(trial.origin.value) if trial.origin else None,
             "why": why(study, trial) if not trial.reason else _explained(study, trial),
             "config": config_of(study.space, trial.config),
+            "fidelity": [[text(name), at] for name, at in trial.fidelity.items()],
             "context": [[text(k), plain(v)] for k, v in (trial.context or {}).items()],
             "metrics": [[text(k), _long(v)] for k, v in (details.get("metrics") or {}).items()],
             "host": text(details.get("host", "")),

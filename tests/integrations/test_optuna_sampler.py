@@ -133,6 +133,25 @@ def test_the_design_does_not_come_to_a_point_again(seed):
     assert one.params != other.params
 
 
+def test_what_another_process_proposed_meanwhile_is_left_to_it(monkeypatch):
+    study = create()
+    study.optimize(bowl, n_trials=12)
+    keep, same = Kept.keep, []
+
+    def keep_after_another(self, study, trial):
+        monkeypatch.setattr(Kept, "keep", keep)
+        study.ask()
+        keep(self, study, study.trials[-1])
+        same.append(self.params)
+        keep(self, study, trial)
+
+    monkeypatch.setattr(Kept, "keep", keep_after_another)
+    trial = study.ask()
+    bowl(trial)
+    assert same
+    assert trial.params not in same
+
+
 def test_long_proposals_are_kept_in_parts():
     study = create()
     study.optimize(bowl, n_trials=1)

@@ -242,10 +242,12 @@ def curves_of(reaches):
 
 def test_few_curves_keep_all_octaves():
     records = list(curves_of([1, 8, 8, 20, 3]))
-    rows = rows_of_curves(records, 64, 100)
+    rows = rows_of_curves(records, (1, 64), 100)
     steps = [[round(64**place) for record, place, _ in rows if record is each] for each in records]
     assert steps == [[1], [2, 4, 8], [2, 4, 8], [2, 4, 8, 16, 20], [2, 3]]
-    rows = rows_of_curves(records, 64, 11)  # further ones of the trial with most steps, and of the better at step 8
+    rows = rows_of_curves(
+        records, (1, 64), 11
+    )  # further ones of the trial with most steps, and of the better at step 8
     steps = [[round(64**place) for record, place, _ in rows if record is each] for each in records]
     assert steps == [[1], [8], [2, 4, 8], [2, 4, 8, 16, 20], [3]]
     assert [value for record, _, value in rows if record is records[2]] == [2.02, 2.04, 2.08]
@@ -255,7 +257,7 @@ def test_large_studies_keep_furthest_and_newest_trials():
     reaches = [1] * 100
     reaches[10] = reaches[40] = 9
     records = list(curves_of(reaches))
-    rows = rows_of_curves(records, 64, 30)
+    rows = rows_of_curves(records, (1, 64), 30)
     numbers = [next(i for i, each in enumerate(records) if each is record) for record, _, _ in rows]
     assert numbers == sorted(set(numbers))
     assert len(numbers) == 30

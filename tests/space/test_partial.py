@@ -45,6 +45,7 @@ def test_a_whole_configuration_is_a_part():
     [
         ({}, "at least one parameter must be given: model, model.svm.C"),
         ({"y": 1}, "y: not a parameter of the space, which has model, x, net"),
+        ({"net.depth": 3}, "net.depth: in a configuration what is nested is given nested, a dict of 'net'"),
         ({"x": 1.5}, "x: 1.5 lies outside"),
         ({"net": {"act": "tanh", "depth": 3}}, "net.act: it is always 'relu'"),
         ({"net": 3}, "net: it holds parameters of its own, got 3"),

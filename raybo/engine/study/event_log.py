@@ -46,7 +46,7 @@ from raybo.record.history import History
 from raybo.record.origin import Origin
 from raybo.record.states import COUNTED, FAILURES, State
 from raybo.record.stopping import Stopping
-from raybo.record.trial import saved_share
+from raybo.record.trial import Trial, saved_share
 from raybo.searcher import NO_CONTEXT, Searcher
 from raybo.space import Row
 from raybo.study import warm_start
@@ -264,7 +264,7 @@ class EventLog:
             reporting=self.committed.reporting,
             best_config="" if best is None else config_text(self.searcher.space, best.config),
             configs=[
-                (trial.number, config_text(self.searcher.space, trial.config))
+                (trial.number, ", ".join([config_text(self.searcher.space, trial.config), *_at(trial)]))
                 for trial in self.committed.newest_running(SHOWN)
             ],
             steps=self.searcher.steps,
@@ -385,3 +385,8 @@ def _clock(plan: Plan, budget: Budget, events: Sequence[Event]) -> BudgetClock:
     if budget.is_time:
         return BudgetClock(budget, used([event for event in events if event.number <= plan.known], budget), plan.begun)
     return BudgetClock(budget, used(events, budget))
+
+
+def _at(trial: Trial) -> list[str]:
+    """Return at which fidelity a trial runs, in words; empty if there are no cheap versions of the job."""
+    return [f"{name} {at:,}" for name, at in trial.fidelity.items()]
