@@ -124,6 +124,18 @@ def test_long_names_make_no_long_messages():
                 Space({name: parameter}).accept(given)
             assert len(str(caught.value)) < 1_500
 
+    from raybo.integrations.ray_tune import RayboSearch
+    from raybo.integrations.sklearn_spaces import space_of
+
+    for use in (
+        lambda: space_of(name),
+        lambda: space_of({"C": name}),
+        lambda: RayboSearch(SPACE, "loss", "min", "random", points_to_evaluate=[name]),
+    ):
+        with pytest.raises(SpaceError) as caught:
+            use()
+        assert len(str(caught.value)) < 1_500
+
 
 @pytest.mark.parametrize(
     "arguments",

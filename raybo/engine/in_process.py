@@ -291,9 +291,20 @@ class InProcess:
         with self._guard:
             if not self.ending.stopped:
                 self.judge.end_paused()
+            else:
+                self._stop_lost()
             if self.ending.reason:
                 self.log.end(self.ending.reason)
             self.log.commit()
+
+    def _stop_lost(self) -> None:
+        """Record as stopped the trials that were lost and wait to run again."""
+        for trial in (self.log.searcher.trials[number] for number in self._interrupted):
+            if trial.attempt > 1:  # a configuration that waits for its first stays enqueued
+                waiting = _Running(
+                    Life(trial.number, Phase.WAITING, trial.attempt, self.log.losses.get(trial.number, 0))
+                )
+                self._apply(waiting, Occurrence.STOPPED, {"reason": self.ending.stopped})
 
     def _check_time(self) -> None:
         """End the study if its budget is used."""

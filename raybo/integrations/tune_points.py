@@ -9,7 +9,7 @@ import numpy as np
 
 from raybo.common.arguments import plain_text
 from raybo.common.errors import SpaceError
-from raybo.common.messages import first_line
+from raybo.common.messages import first_line, shown
 from raybo.space import Categorical, Config, Float, Integer, Space
 
 REPEAT_INDEX = "__trial_index__"  # ray.tune.search.repeater.TRIAL_INDEX, which Repeater adds to a configuration
@@ -22,7 +22,7 @@ def nested(space: Space, point: Mapping[str, Any]) -> dict[str, Any]:
         SpaceError: the point is no dict.
     """
     if not isinstance(point, Mapping):
-        raise SpaceError(f"a point is a dict of parameters, got {point!r}")
+        raise SpaceError(f"a point is a dict of parameters, got {shown(point)}")
     tree: dict[str, Any] = {}
     for key, value in point.items():
         path = _split(space.template, key)

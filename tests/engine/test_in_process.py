@@ -15,6 +15,7 @@ import pytest
 import raybo
 from raybo.common.errors import RayError, TrialError
 from raybo.journal import requests
+from raybo.record.events import Kind
 from raybo.record.states import State
 from raybo.study.replay import replay, replay_verdicts
 
@@ -278,6 +279,21 @@ def test_requests_are_heard_whatever_the_clock_says(tmp_path, monkeypatch, secon
         monkeypatch.setattr(requests.time, "time_ns", lambda at=int(now + seconds * number): at * 10**9)
         requests.ask(path, row)
     assert [request.values for request in requests.waiting(path)] == rows
+
+
+def test_lost_trial_is_stopped_with_its_study(tmp_path):
+    """Its disk was full, and the study ended before it could run again."""
+    path = tmp_path / "job.db"
+
+    @raybo.objective(space=X, metric="y", mode="max")
+    def job(config):
+        requests.ask_to_stop(path)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    study = tune(job, storage=path, enqueue=[{"x": 0.25}, {"x": 0.5}])
+    assert study.ended == "stopped by the user"
+    assert [(trial.state, trial.attempt) for trial in study.trials] == [(State.STOPPED, 2), (State.PENDING, 1)]
+    assert [event.data["losses"] for event in study.events if event.kind is Kind.RETRIED] == [1]
 
 
 def test_progress_is_shown_from_another_thread():

@@ -24,6 +24,7 @@ from raybo.common.threads import limit_threads
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.ray import pickling
 from raybo.engine.ray.connection import logs_directory
+from raybo.engine.ray.draining import is_any_draining
 from raybo.engine.ray.placement import in_bundle
 from raybo.engine.ray.priority import lower_priority
 from raybo.engine.ray.resources import resources_of
@@ -162,7 +163,10 @@ def trial_task(
             else:
                 captured = capture_output(logs_directory(ray), (study.name, number, attempt), send_output, rest)
                 held.enter_context(captured)
-            current = CurrentTrial(number, attempt, seed, config, directory)
+            node = ray.get_runtime_context().get_node_id()
+            current = CurrentTrial(
+                number, attempt, seed, config, directory, _asks_leaving=partial(is_any_draining, (node,))
+            )
             send = partial(answer_of, actor, number, attempt)
             make_sender: MakeSender = partial(ReportSender, info, send, checkpoints)
             if gathering is None and is_gang:
@@ -171,7 +175,7 @@ def trial_task(
                 seat = held.enter_context(seated(gathering, index, info, checkpoints))
                 if seat is None:
                     return Occurrence.STOPPED, {"reason": GONE.why}, rest
-                current = replace(current, **seat.place)
+                current = replace(current, **seat.place, _asks_leaving=partial(is_any_draining, seat.nodes))
                 make_sender = sender_of(gathering, seat, info, send, checkpoints)
             held.enter_context(running(current))
             if tokens:
