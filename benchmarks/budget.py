@@ -6,6 +6,7 @@ and what would end after the budget is cut off. The budget is 20 times the mean 
 lcbench    LCBench's accuracy after a whole run, and its own training times
 boosting   a loss and seconds as boosting has them, by rounds, depth, rate and subsample; constants drawn by number
 equal      LCBench's accuracy, where every trial takes the same
+rows       training jobs that are cheaper on fewer rows, and really run: see `benchmarks.rows`
 
 Regret is 0 at the best that is known and 1 where random search is after 40 trials, and 5 at most. Reported: the mean
 regret as a share of that of `auto` without cost, with a 90 % interval over problems, each the mean of its seeds.
@@ -30,6 +31,7 @@ import numpy as np
 import raybo
 from benchmarks import lcbench
 from benchmarks.figures import Figure, Figures, command, missing
+from benchmarks.rows import figures as rows_figures
 from raybo.record.events import Planned, Told
 from raybo.searcher import Searcher
 from raybo.space import Config, Space
@@ -74,7 +76,7 @@ def figures(
     part: str = "development",
     seeds: int = 2,
     first_seed: int = 0,
-    kinds: str = "lcbench,boosting,equal",
+    kinds: str = "lcbench,boosting,equal,rows",
     rivals: str = "",
     problems: int = 100,
     rows: str = "budget.jsonl",
@@ -84,6 +86,9 @@ def figures(
     kept = [json.loads(line) for line in path.read_text().splitlines()] if path is not None and path.exists() else []
     known = {(row["arm"], row["kind"], row["problem"], row["seed"]): row for row in kept}
     for kind in kinds.split(","):
+        if kind == "rows":
+            yield from rows_figures(part, seeds, first_seed, problems, path)
+            continue
         if kind != "boosting" and importlib.util.find_spec("onnxruntime") is None:
             yield missing(kind, "onnxruntime")
             continue

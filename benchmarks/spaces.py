@@ -1,10 +1,10 @@
 """Measure the worth of a library's default as the first guess: searches in `raybo.spaces`, with and without it.
 
 Eight data sets by four models: XGBoost, LightGBM, and scikit-learn's histogram boosting and random forest. A trial
-trains on half of the data, 400 rows at most; its value is the log loss on the other half; it grows 300 trees at most.
-Regret is what a search is behind the best value that any of the searches has found, as a share of what the median
-trial without guesses is behind it; searches of one seed are paired. With `--out FILE.csv` searches are kept, and the
-same command goes on where it was stopped.
+trains on half of the data, 400 rows at most; its value is the share of the other half that it has wrong, or the log
+loss there, in searches of their own; it grows 300 trees at most. Regret is what a search is behind the best value that
+any of the searches has found, as a share of what the median trial without guesses is behind it; searches of one seed
+are paired. With `--out FILE.csv` searches are kept, and the same command goes on where it was stopped.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ WORST = 10.0  # a log loss that is worse than any of a model that works
 
 Data = tuple[Any, Any, Any, Any]
 Model = Callable[[Config], Any]
-Key = tuple[str, str, str, int]  # data set, model, "guess" or "none", seed
+Key = tuple[str, str, str, str, int]  # measure, data set, model, "guess" or "none", seed
+MEASURES = {"error": "share that is wrong", "loss": "log loss"}
 
 
 @lru_cache(maxsize=1)
@@ -95,23 +96,25 @@ def _plain(parameter: Any) -> Any:
     return replace(parameter, guess=None) if isinstance(parameter, (raybo.Float, raybo.Integer)) else parameter
 
 
-def loss(make: Model, config: Config, data: Data) -> float:
-    """Return the log loss of a model with a configuration, `WORST` at most."""
+def loss(make: Model, config: Config, data: Data, measure: str) -> float:
+    """Return the measure of a model with a configuration; of the log loss, `WORST` at most."""
     from sklearn.metrics import log_loss
 
     X, X_valid, y, y_valid = data
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = make(config).fit(X, y)
+        if measure == "error":
+            return 1.0 - float(model.score(X_valid, y_valid))
         return min(WORST, float(log_loss(y_valid, model.predict_proba(X_valid))))
 
 
-def search(space: Mapping[str, Any], make: Model, data: Data, seed: int) -> Iterator[float]:
+def search(space: Mapping[str, Any], make: Model, data: Data, seed: int, measure: str) -> Iterator[float]:
     """Yield the values of a search's trials."""
     searcher = raybo.Searcher(space, mode="min", seed=seed, trials=TRIALS)
     for _ in range(TRIALS):
         trial = searcher.ask()
-        yield float(searcher.tell(trial, loss(make, trial.config, data)).value or 0.0)
+        yield float(searcher.tell(trial, loss(make, trial.config, data, measure)).value or 0.0)
 
 
 def kept(out: Path) -> dict[Key, list[float]]:
@@ -119,40 +122,40 @@ def kept(out: Path) -> dict[Key, list[float]]:
     if not out.is_file():
         return {}
     with out.open(encoding="utf-8", newline="") as file:
-        return {(row[0], row[1], row[2], int(row[3])): [float(v) for v in row[4:]] for row in csv.reader(file)}
+        return {(row[0], row[1], row[2], row[3], int(row[4])): [float(v) for v in row[5:]] for row in csv.reader(file)}
 
 
-def figures(seeds: int = 5, sets: str = ",".join(SETS), out: str = "") -> Figures:
+def figures(seeds: int = 5, sets: str = ",".join(SETS), measures: str = ",".join(MEASURES), out: str = "") -> Figures:
     runs, installed, names = kept(Path(out)) if out else {}, models(), sets.split(",")
     for package in ("xgboost", "lightgbm"):
         if package not in installed:
             yield missing(f"searches with {package}", package)
-    for name in names:
-        for model, (space, make) in installed.items():
-            for seed in range(seeds):
-                for kind, searched in (("guess", space), ("none", without_guesses(space))):
-                    if (key := (name, model, kind, seed)) in runs:
-                        continue
-                    runs[key] = list(search(searched, make, data_of(name), seed))
-                    if out:
-                        with Path(out).open("a", encoding="utf-8", newline="") as file:
-                            csv.writer(file).writerow([*key, *runs[key]])
-    shares: dict[str, list[tuple[float, float]]] = {model: [] for model in installed}
-    for name in names:
-        for model in installed:
-            shares[model].append(regrets(runs, name, model, seeds))
-    for model, pairs in shares.items():
-        with_guess, without = np.mean(pairs, axis=0)
-        yield Figure(
-            f"regret after {TRIALS} trials, {model}, {len(names)} data sets", f"{with_guess:.3f}; without {without:.3f}"
-        )
-    with_guess, without = np.mean([pair for pairs in shares.values() for pair in pairs], axis=0)
-    yield at_most(0.7, float(with_guess / without), f"regret after {TRIALS} trials with guesses, beside that without")
+    for measure in measures.split(","):
+        for name in names:
+            for model, (space, make) in installed.items():
+                for seed in range(seeds):
+                    for kind, searched in (("guess", space), ("none", without_guesses(space))):
+                        if (key := (measure, name, model, kind, seed)) in runs:
+                            continue
+                        runs[key] = list(search(searched, make, data_of(name), seed, measure))
+                        if out:
+                            with Path(out).open("a", encoding="utf-8", newline="") as file:
+                                csv.writer(file).writerow([*key, *runs[key]])
+        shares = {model: [regrets(runs, measure, name, model, seeds) for name in names] for model in installed}
+        for model, pairs in shares.items():
+            with_guess, without = np.mean(pairs, axis=0)
+            what = f"{MEASURES[measure]}: regret after {TRIALS} trials, {model}, {len(names)} data sets"
+            yield Figure(what, f"{with_guess:.3f}; without {without:.3f}")
+        with_guess, without = np.mean([pair for pairs in shares.values() for pair in pairs], axis=0)
+        what = f"{MEASURES[measure]}: regret after {TRIALS} trials with guesses, beside that without"
+        yield at_most(0.7, float(with_guess / max(without, 1e-12)), what)
 
 
-def regrets(runs: Mapping[Key, list[float]], name: str, model: str, seeds: int) -> tuple[float, float]:
+def regrets(runs: Mapping[Key, list[float]], measure: str, name: str, model: str, seeds: int) -> tuple[float, float]:
     """Return the mean regret after all trials with guesses and without, over the seeds of a data set and a model."""
-    values = {kind: np.array([runs[name, model, kind, seed] for seed in range(seeds)]) for kind in ("guess", "none")}
+    values = {
+        kind: np.array([runs[measure, name, model, kind, seed] for seed in range(seeds)]) for kind in ("guess", "none")
+    }
     best = min(each.min() for each in values.values())
     scale = max(float(np.median(values["none"])) - best, 1e-12)
     with_guess, without = ((values[kind].min(axis=1) - best).mean() / scale for kind in ("guess", "none"))

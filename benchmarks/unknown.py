@@ -82,7 +82,7 @@ def figures(
     seeds: int = 10,
     trap_seeds: int = 60,
     timed: int = AFTER,
-    methods: str = "uhe,uhe-checked",
+    methods: str = "uhe",
     problems: str = "h1,deceptive,hartmann3,branin",
 ) -> Figures:
     """Times, regrets beside map's, and the trap."""

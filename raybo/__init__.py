@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from raybo.job.objective import Objective, objective, report_context
     from raybo.job.reports import TrialPruned, checkpoint, report, saving
     from raybo.job.shared_data import shared
+    from raybo.record.fidelity import Fidelity
     from raybo.record.states import State
     from raybo.record.trial import Trial
     from raybo.reporting.plots import plots
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _HOMES = {  # public names and where they live; loaded when first used, so that `import raybo` stays quick
     **dict.fromkeys(["Categorical", "Float", "Integer", "Ordinal", "Space"], "raybo.space"),
     **dict.fromkeys(["Objective", "objective", "report_context"], "raybo.job.objective"),
+    "Fidelity": "raybo.record.fidelity",
     "State": "raybo.record.states",
     "Trial": "raybo.record.trial",
     **dict.fromkeys(["CurrentTrial", "current_trial"], "raybo.job.current_trial"),
@@ -67,6 +69,7 @@ _MODULES = ("spaces",)  # that are used by their names in this one
 __all__ = [
     "Categorical",
     "CurrentTrial",
+    "Fidelity",
     "Float",
     "Integer",
     "JournalError",

@@ -66,7 +66,18 @@ def test_what_is_measured_is_timed_figure_by_figure():
 
 def test_every_benchmark_is_in_the_table():
     modules = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
-    parts = {"apart", "clockwork", "early_problems", "early_runs", "figures", "goal_rivals", "lcbench", "searches"}
+    parts = {
+        "apart",
+        "clockwork",
+        "early_problems",
+        "early_runs",
+        "figures",
+        "goal_rivals",
+        "lcbench",
+        "rows",
+        "rows_jobs",
+        "searches",
+    }
     assert set(NAMES) == modules - {"__init__", "__main__"} - parts
 
 

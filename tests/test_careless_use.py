@@ -27,7 +27,7 @@ from raybo.record.events import Asked, Kind, Told
 from raybo.record.stopping import Limits
 from raybo.reporting.story_figures import method_figure
 from raybo.space import Space
-from raybo.study import warm_start
+from raybo.study import enqueueing, warm_start
 from raybo.study.confirmation import Confirm
 from raybo.study.replay import replay
 from raybo.study.study import Study
@@ -97,6 +97,44 @@ def test_names_that_no_file_can_have(name):
         assert len(str(caught.value)) < 400
     with pytest.raises(JournalError, match="this path cannot be used"):
         tune(job, trials=1, storage=name)
+
+
+def test_half_a_character_is_no_files_name():
+    for use in (
+        lambda: tune(job, trials=1, storage="\ud800.db"),
+        lambda: tune(job, trials=1, prior="\ud800"),
+        lambda: raybo.load("\ud800.db"),
+    ):
+        with pytest.raises(JournalError, match=r"ud800.*this path cannot be used"):
+            use()
+
+
+def test_long_names_make_no_long_messages():
+    name = "a" * 5_000
+    for parameter, value in (
+        (raybo.Float(0, 1), 2),
+        (raybo.Float(0, 1, step=0.5), 0.3),
+        (raybo.Integer(0, 4, step=2), 1),
+        (raybo.Integer(0, 4), 5),
+        (raybo.Categorical(["a", "b"]), "c"),
+        (raybo.Ordinal([1, 2]), None),
+    ):
+        for given in ({name: value}, {}, {name: value, f"{name}b": 1}):
+            with pytest.raises(SpaceError) as caught:
+                Space({name: parameter}).accept(given)
+            assert len(str(caught.value)) < 1_500
+
+    from raybo.integrations.ray_tune import RayboSearch
+    from raybo.integrations.sklearn_spaces import space_of
+
+    for use in (
+        lambda: space_of(name),
+        lambda: space_of({"C": name}),
+        lambda: RayboSearch(SPACE, "loss", "min", "random", points_to_evaluate=[name]),
+    ):
+        with pytest.raises(SpaceError) as caught:
+            use()
+        assert len(str(caught.value)) < 1_500
 
 
 @pytest.mark.parametrize(
@@ -450,7 +488,7 @@ def fronts():
     yield "replay", lambda study: list(replay(study)), {}, replay
     yield "exporter", exporter, {"to": "csv", "destination": "out.csv"}, exporter
     yield "Recorder", Recorder, {"journal": "a.db", "to": "csv", "destination": "out.csv"}, Recorder
-    yield "enqueue", warm_start.enqueue, {"config": {"x": 1.0}}, keywords(["path"])
+    yield "enqueue", enqueueing.enqueue, {"config": {"x": 1.0}}, keywords(["path"])
 
 
 def complaints(name, use, needed, signature, errors=RayboError):
@@ -564,3 +602,80 @@ def test_counts_beyond_the_journal_are_refused():
     for use in (lambda: tune(job, trials=2**31), lambda: asked(steps=2**31), lambda: raybo.report(1.0, step=2**31)):
         with pytest.raises(RayboError, match="must be a whole number from 1 to 2147483647, got 2147483648"):
             use()
+
+
+class HashesOnce(str):
+    """A name whose hash raises from its second use on, as in a dict that was made of it."""
+
+    def __init__(self, _):
+        self.used = 0
+
+    def __hash__(self):
+        self.used += 1
+        if self.used > 1:
+            raise RuntimeError("no hash")
+        return str.__hash__(self)
+
+
+class Attributeless:
+    """It raises at every attribute that it does not have, and when it is read."""
+
+    def __getattr__(self, name):
+        raise RuntimeError(f"no {name}")
+
+    def __iter__(self):
+        raise RuntimeError("no items")
+
+
+class Itemless(list):
+    def __iter__(self):
+        raise RuntimeError("no items")
+
+
+def looped(kind, inside):
+    found = kind()
+    found.update(x=found) if kind is dict else found.append(found)
+    return {"x": found} if inside else found
+
+
+def test_names_without_a_hash_are_names():
+    """The study that they would begin is refused for its last argument, as it would be with plain names."""
+    from raybo.integrations.ray_tune import RayboSearch
+
+    with pytest.raises(SpaceError, match=r"^enqueue: entry 0: x: 2.0 lies outside"):
+        tune(job, trials=1, enqueue=[{HashesOnce("x"): 2.0}])
+    with pytest.raises(SpaceError, match=r"^points_to_evaluate, point 0: x: 2.0 lies outside"):
+        RayboSearch(SPACE, "loss", "min", "random", points_to_evaluate=[{HashesOnce("x"): 2.0}])
+    constrained = raybo.objective(space=SPACE, metric=HashesOnce("m"), constraints={HashesOnce("size"): "<= 1"})
+    assert constrained(lambda config: 0.0).goals.needed == ("m", "size")
+    assert raybo.Searcher(SPACE, HashesOnce("random")).ask().number == 0
+    with pytest.raises(MethodError, match="there is no method 'randon'"):
+        raybo.Searcher(SPACE, HashesOnce("randon"))
+
+
+@pytest.mark.parametrize("kind", [dict, list])
+@pytest.mark.parametrize("inside", [False, True])
+def test_what_contains_itself_is_refused(kind, inside):
+    from raybo.integrations.ray_tune import RayboSearch
+
+    bad = looped(kind, inside)
+    with pytest.raises(SpaceError, match="point 1: it is nested too deeply, or contains itself"):
+        RayboSearch(SPACE, "loss", "min", "random", points_to_evaluate=[{"x": 0.5}, bad])
+    for use in (
+        lambda: tune(job, trials=1, enqueue=[bad]),
+        lambda: tune(job, trials=1, options={"a": bad}),
+        lambda: tune(raybo.objective(space=SPACE)(lambda config, *, a: 0.0).with_settings(a=bad), trials=1),
+        lambda: raybo.Categorical([bad, bad]),
+        lambda: raybo.Searcher(SPACE, "random", prior=bad),
+        lambda: asked().tell(0, bad),
+        lambda: asked().add(bad, 1.0),
+    ):
+        with pytest.raises(RayboError) as caught:
+            use()
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [Attributeless, Itemless])
+def test_priors_that_cannot_be_read_are_refused(kind):
+    with pytest.raises(JournalError, match=r"^prior\b"):
+        raybo.Searcher(SPACE, "random", prior=kind())

@@ -14,8 +14,8 @@ from raybo.methods import Method
 from raybo.record.history import Proposal
 from raybo.record.states import State
 from raybo.searcher import Searcher
+from raybo.study.enqueueing import enqueue
 from raybo.study.replay import replay, replay_verdicts
-from raybo.study.warm_start import enqueue
 
 SPACE = {"x": raybo.Float(0, 1), "n": raybo.Integer(1, 9)}
 
@@ -156,6 +156,52 @@ def test_enqueued_configurations_are_asked_first(path):
     with Searcher(storage=path) as searcher:  # once, not again after a restart
         assert searcher.ask().number == 3
         assert [trial.number for trial in searcher.pending] == [0, 1, 2, 3]
+
+
+def test_an_enqueued_trial_may_be_told_unasked(path):
+    Searcher(SPACE, seed=0, storage=path).close()
+    enqueue(path, {"x": 0.25, "n": 3})
+    with Searcher(storage=path) as searcher:
+        searcher.tell(searcher.pending[0], 1.0)
+        assert searcher.ask().number == 1
+
+
+def test_the_rest_of_a_part_is_proposed_and_replayed(path):
+    with Searcher(SPACE, seed=0, mode="min", storage=path) as searcher:
+        for _ in range(6):
+            trial = searcher.ask()
+            searcher.tell(trial, (trial.config["x"] - 0.3) ** 2 + trial.config["n"])
+    enqueue(path, {"n": 7})
+    with Searcher(storage=path) as searcher:
+        part = searcher.ask()
+        assert (part.number, part.config["n"]) == (6, 7)
+        assert searcher.explain(part) == "enqueued by the user with n; the rest proposed"
+        mine = searcher.enqueue({"x": 0.5})
+        assert searcher.enqueue({"x": 0.5}) == mine  # as the same lines do after a restart
+    with Searcher(storage=path) as searcher:
+        assert searcher.enqueue({"x": 0.5}).number == mine.number
+        assert searcher.ask().config == mine.config
+        searcher.tell(searcher.ask(), 1.0)
+    again = list(replay(raybo.load(path)))
+    assert [(each.trial, each.differs) for each in again] == [(number, ()) for number in range(9)]
+
+
+def test_a_part_takes_the_proposal_of_its_moment(path):
+    with Searcher(SPACE, seed=0, storage=path) as searcher:
+        for number in range(8):
+            searcher.tell(searcher.ask(), float(number % 3))
+        proposal = searcher.propose(searcher.history)
+        assert searcher.enqueue({"n": 7}).config == {"x": proposal.values[0], "n": 7}
+        assert searcher.ask().config["n"] == 7
+
+
+def test_enqueue_refuses_what_does_not_fit(path):
+    with Searcher(SPACE, seed=0, storage=path) as searcher:
+        with pytest.raises(SpaceError, match="m: not a parameter of the space"):
+            searcher.enqueue({"m": 1})
+        with pytest.raises(SpaceError, match="n: 12 lies outside"):
+            searcher.enqueue({"n": 12})
+        assert searcher.trials == []
 
 
 def test_a_verdict_outlives_the_process(path):

@@ -12,6 +12,7 @@ LogExpectedHypervolumeImprovement                              over a front of s
 ScalarisedConfidence                                           upper confidence of several metrics, weighted
 Observed                                                       a new observation, noise included
 Average, LogAverage                                            over posterior samples of the hyperparameters
+Shortfall                                                      minus the price of a constraint that may be broken
 Total                                                          the sum of several
 """
 
@@ -32,6 +33,7 @@ from raybo.acquisition.improvement import (
     best_posterior_mean,
 )
 from raybo.acquisition.protocols import Acquisition, Draw, Surrogate
+from raybo.acquisition.shortfall import Shortfall
 from raybo.acquisition.thompson import Inflated, JointDraw
 from raybo.acquisition.total import Total
 
@@ -48,6 +50,7 @@ __all__ = [
     "LogProbabilityOfImprovement",
     "Observed",
     "ScalarisedConfidence",
+    "Shortfall",
     "Surrogate",
     "Total",
     "UpperConfidence",

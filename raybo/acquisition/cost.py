@@ -14,7 +14,7 @@ from scipy.special import log_ndtr
 
 from raybo.acquisition.protocols import Acquisition
 from raybo.space import Array
-from raybo.surrogate.log_linear import LogLinear
+from raybo.surrogate.log_linear import LogLinear, Slice
 
 ROOT = 0.5 * np.log(2.0 * np.pi)
 
@@ -31,7 +31,7 @@ class PerCost:
     """
 
     acquisition: Acquisition
-    costs: LogLinear
+    costs: LogLinear | Slice
     alpha: float
     left: float
 

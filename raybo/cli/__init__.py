@@ -41,8 +41,8 @@ COMMANDS = {  # name: where the command is; a file is imported when one of its c
     "studies": "raybo.cli.studies:studies",
     "priors": "raybo.cli.studies:priors",
     "completion": "raybo.cli.completion:completion",
-    "job-run": "raybo.cli.cluster:job_run",
-    "job-send": "raybo.cli.cluster:job_send",
+    "job-run": "raybo.cli.on_head:job_run",
+    "job-send": "raybo.cli.on_head:job_send",
 }
 
 

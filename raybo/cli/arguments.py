@@ -112,6 +112,12 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
         help="Set a scheduler option; repeatable.",
     ),
     SETTINGS,
+    click.option(
+        "--fidelity",
+        metavar="NAME=LOW:HIGH",
+        help="Try cheap versions of the job too, such as rows=1000:100000: it finds the number in its configuration.  "
+        "[default: what the objective declares]",
+    ),
     *RUN,
     click.option(
         "--from",
@@ -139,7 +145,8 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
         "--enqueue",
         type=PATH,
         metavar="FILE.json",
-        help="A JSON list of configurations to run first; those with a value are added as known results.",
+        help="A JSON list of configurations to run first; the method proposes what they leave out. Those with a value "
+        "are added as known results.",
     ),
     click.option(
         "--log",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -74,6 +73,7 @@ JOB = click.argument("name", metavar="JOB")
     show_default=True,
     help="Show the job's progress, and fetch its journal at the end.",
 )
+@JSON
 def submit(
     file: str,
     address: str,
@@ -81,6 +81,7 @@ def submit(
     output: Path | None,
     exclude: tuple[str, ...],
     follow: bool,
+    as_json: bool,
     known_from: Path | None,
     enqueue: Path | None,
     priors: tuple[str, ...],
@@ -94,6 +95,8 @@ def submit(
     \b
         raybo submit job.py --trials 200
         raybo submit job.py --address http://10.0.0.1:8265 --no-follow
+
+    --json does not follow the job; it prints an object with the keys of one of `raybo jobs --json`.
     """
     from raybo.integrations.jobs import Cluster
     from raybo.searcher.priors import journals_named
@@ -128,6 +131,9 @@ def submit(
         enqueue=enqueue,
         priors=[journals_named(prior, here) for prior in priors],
     )
+    if as_json:
+        say_json(_facts(job))
+        return
     say(f"{job.name} submitted; its journal is {job.storage} on the head node", err=search["quiet"])
     if follow:
         _follow(cluster, job.name, here)
@@ -157,7 +163,7 @@ def jobs(address: str, as_json: bool) -> None:
 
     found = Cluster(address).jobs()
     if as_json:
-        say_json([{**asdict(job), "began": job.began or None} for job in found])
+        say_json([_facts(job) for job in found])
         return
     if not found:
         say(f"No studies were submitted to {address}")
@@ -176,7 +182,8 @@ def jobs(address: str, as_json: bool) -> None:
     metavar="FILE.db",
     help="The local copy of the journal.  [default: in the current directory, under its own name]",
 )
-def fetch(name: str, address: str, output: Path | None) -> None:
+@JSON
+def fetch(name: str, address: str, output: Path | None, as_json: bool) -> None:
     """Copy a job's journal to this machine.
 
     The job may be running. An existing local copy is only added to: both must hold the same events as far as the
@@ -185,12 +192,19 @@ def fetch(name: str, address: str, output: Path | None) -> None:
     \b
         raybo fetch job-3f2a1c
         raybo fetch job-3f2a1c --address http://10.0.0.1:8265 -o job.db
+
+    --json prints an object with the keys path, events (how many the journal has now), added (how many of them are new)
+    and ahead (how many did not come from the job).
     """
     from raybo.integrations.jobs import Cluster
 
     cluster = Cluster(address)
     path = output or Path(Path(cluster.job(name).storage).name)
-    say(_arrived(cluster.fetch(name, path), name))
+    arrival = cluster.fetch(name, path)
+    if as_json:
+        say_json({**asdict(arrival), "path": str(arrival.path)})
+    else:
+        say(_arrived(arrival, name))
 
 
 @click.command()
@@ -232,7 +246,8 @@ def attach(name: str, address: str | None) -> None:
 @click.command()
 @click.argument("name", metavar="FILE.db|NAME", shell_complete=complete_files)
 @ANY_ADDRESS
-def stop(name: str, address: str | None) -> None:
+@JSON
+def stop(name: str, address: str | None, as_json: bool) -> None:
     """Stop a running study, or a job.
 
     FILE.db is the journal of a study that is running on this machine, however it was started. NAME is the name of a
@@ -243,23 +258,38 @@ def stop(name: str, address: str | None) -> None:
         raybo stop job.db
         raybo stop job --address auto
         raybo stop job-3f2a1c --address http://10.0.0.1:8265
+
+    --json prints an object with the keys journal (its path where it runs) and has_ended: false if it was asked to stop,
+    and has not within a minute.
     """
     if name.endswith(".db") or (address is None and os.path.isfile(name)):
         if address is not None:
             raise click.UsageError(f"{name} is a journal on this machine, and needs no --address; leave it out")
-        _stop_here(Path(name))
+        has_ended = _stop_here(Path(name))
+        if as_json:
+            say_json({"journal": name, "has_ended": has_ended})
+        elif has_ended:
+            say(f"Stopped; the study is in {name}")
+        else:
+            say(f"Asked to stop; it has not ended yet: raybo show {name} --watch follows it")
         return
     address = address or "auto"
     if _is_dashboard(address):
         from raybo.integrations.jobs import Cluster
 
         job = Cluster(address).stop(name)
+        if as_json:
+            say_json({"journal": job.storage, "has_ended": True})
+            return
         fetch = f"raybo fetch {name} --address {address}"
         say(f"Stopped; the study is in {job.storage} on the head node; {fetch} brings it here")
         return
     from raybo.engine.follow import stop as run
 
     ended = run(name, address)
+    if as_json:
+        say_json({"journal": str(ended.path), "has_ended": True})
+        return
     say(f"Stopped; {_there(ended.path) if ended.study is None else f'the study is in {ended.path}'}")
 
 
@@ -268,8 +298,8 @@ def _there(path: Path) -> str:
     return f"its journal is {path} on the machine where it was started: raybo show {quote(str(path))} shows it there"
 
 
-def _stop_here(path: Path) -> None:
-    """Ask a study that runs on this machine to stop, and wait until it has."""
+def _stop_here(path: Path) -> bool:
+    """Ask a study that runs on this machine to stop, and wait until it has; return False if that takes too long."""
     from raybo.journal import in_use, requests, require_exists
 
     require_exists(path)
@@ -277,44 +307,9 @@ def _stop_here(path: Path) -> None:
     give_up = time.monotonic() + STOP_SECONDS
     while in_use(path):
         if time.monotonic() > give_up:
-            say(f"Asked to stop; it has not ended yet: raybo show {path} --watch follows it")
-            return
+            return False
         time.sleep(0.1)
-    say(f"Stopped; the study is in {path}")
-
-
-# ---- what runs on the head
-
-
-@click.command("job-run", hidden=True, context_settings={"ignore_unknown_options": True})
-@click.argument("storage")
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def job_run(storage: str, arguments: tuple[str, ...]) -> None:
-    """Run `raybo tune` as a job, on the journal STORAGE, with what was sent along."""
-    from raybo.cli.tuning import tune
-    from raybo.integrations.transfer import unload
-    from raybo.journal import exists
-
-    path = Path(storage).expanduser()
-    was_here = exists(path)
-    with tempfile.TemporaryDirectory() as scratch:
-        arrival, more = unload(path, Path(scratch))
-        if was_here and (arrival is None or arrival.ahead):
-            sent = "none was sent"
-            if arrival is not None:
-                sent = f"it is {counted(arrival.ahead, 'event')} ahead of the one sent"
-            say(f"Continuing {path}, which was here already ({sent}); give another --storage to start a new study")
-        tune.main([*arguments, *more, "--storage", str(path)], prog_name="raybo tune", standalone_mode=False)
-
-
-@click.command("job-send", hidden=True)
-@click.argument("storage")
-def job_send(storage: str) -> None:
-    """Print the journal STORAGE for `raybo fetch`."""
-    from raybo.integrations.transfer import lines_of, pack
-
-    for line in lines_of(pack(Path(storage).expanduser())):
-        say(line)
+    return True
 
 
 # ---- ours
@@ -343,6 +338,11 @@ def _follow(cluster: Cluster, name: str, here: Path | None) -> None:
         sys.exit(job.exit_code)
     if job.state == "FAILED":
         raise RayError(f"{name} failed: {failure(job)}")
+
+
+def _facts(job: Job) -> dict[str, Any]:
+    """Return a job as JSON shows it."""
+    return {**asdict(job), "began": job.began or None}
 
 
 def _has_run(job: Job) -> bool:

@@ -131,7 +131,9 @@ def compare(
         per=per,
     )
     directory = output or out or Path(f"compare-{problem.name}")
-    _compare(experiment, directory, None, workers, address, here, as_json=as_json)
+    rows, verdicts = _compare(experiment, directory, None, workers, address, here, as_json=as_json)
+    if as_json:
+        say_json(_as_json(directory, rows, verdicts))
 
 
 @click.command()
@@ -144,6 +146,7 @@ def compare(
 @HERE
 @_output("reproduction")
 @OUT
+@JSON
 @click.pass_context
 def reproduce(
     ctx: click.Context,
@@ -156,6 +159,7 @@ def reproduce(
     here: bool,
     output: Path | None,
     out: Path | None,
+    as_json: bool,
 ) -> None:
     """Reproduce the papers' figures and tables.
 
@@ -167,6 +171,9 @@ def reproduce(
         raybo reproduce
         raybo reproduce inexact-fig3 --repeats 6
         raybo reproduce --all --hours 8
+
+    --json prints a list of objects with the keys name, title and hours (null for what is only computed); with a NAME,
+    or --all, they have also the keys of `raybo compare --json`, with no runs while none is complete.
     """
     at_most_one(ctx, "here", "address")
     at_most_one(ctx, "here", "workers")
@@ -182,20 +189,42 @@ def reproduce(
     until = None if hours is None else time.monotonic() + 3_600.0 * hours
     root, known = find_experiments(Path.cwd())
     if not names and not everything:
-        for name, experiment in known.items():
-            cost = "" if isinstance(experiment, Figure) else f"{experiment.hours:g} h"
-            say(f"{name:22s} {cost:>7s}  {experiment.title}")
+        _list(known, as_json)
         return
+    found = []
     for name in _chosen(names, everything, known):
-        experiment = known[name]
+        experiment, place = known[name], directory / name
+        rows: Sequence[Row] = ()
+        verdicts: Sequence[Verdict] = ()
         if isinstance(experiment, Figure):
-            experiment.write(directory / name)
-            say(f"{name} is in {directory / name}")
-            continue
-        if repeats is not None:
-            experiment = replace(experiment, repeats=repeats)
-        _compare(experiment, directory / name, root, workers, address, here, until)
-    say(f"all claims are in {write_summary(known, directory)}")
+            experiment.write(place)
+            if not as_json:
+                say(f"{name} is in {place}")
+        else:
+            if repeats is not None:
+                experiment = replace(experiment, repeats=repeats)
+            rows, verdicts = _compare(experiment, place, root, workers, address, here, until, as_json=as_json)
+        found.append({**_facts(experiment), **_as_json(place, rows, verdicts)})
+    summary = write_summary(known, directory)
+    if as_json:
+        say_json(found)
+    else:
+        say(f"all claims are in {summary}")
+
+
+def _list(known: Mapping[str, Experiment | Figure], as_json: bool) -> None:
+    """Print what can be reproduced."""
+    if as_json:
+        say_json([_facts(experiment) for experiment in known.values()])
+        return
+    for facts in map(_facts, known.values()):
+        cost = "" if facts["hours"] is None else f"{facts['hours']:g} h"
+        say(f"{facts['name']:22s} {cost:>7s}  {facts['title']}")
+
+
+def _facts(experiment: Experiment | Figure) -> dict[str, Any]:
+    """Return what an experiment is, as JSON shows it."""
+    return {"name": experiment.name, "title": experiment.title, "hours": getattr(experiment, "hours", None)}
 
 
 def _chosen(names: tuple[str, ...], everything: bool, known: Mapping[str, Experiment | Figure]) -> list[str]:
@@ -225,7 +254,8 @@ def _compare(
     until: float | None = None,
     *,
     as_json: bool = False,
-) -> None:
+) -> tuple[Sequence[Row], Sequence[Verdict]]:
+    """Run an experiment, and return its rows and verdicts, which are printed as a table unless they go into JSON."""
     from rich.progress import Progress
 
     from raybo.experiments import compare as run
@@ -248,16 +278,16 @@ def _compare(
         except KeyboardInterrupt:
             say(f"Stopped. The runs so far are in {out}; the same command continues.", err=True)
             raise
+    if as_json:
+        return rows, verdicts
     if until is not None and not rows:
         say(f"{experiment.name}: none of its runs is complete")
-        return
-    if as_json:
-        say_json(_as_json(out, rows, verdicts))
-        return
+        return rows, verdicts
     console.print(text_table(*table(experiment, rows)))
     for verdict in verdicts:
         say(f"{verdict.problem}: {verdict.claim.text}: {_in_words(verdict, len(verdicts))}")
     console.print(f"table, curves, figure and journals are in {out}", style="dim", soft_wrap=True)
+    return rows, verdicts
 
 
 def _in_words(verdict: Verdict, claims: int) -> str:

@@ -39,28 +39,36 @@ def say_json(value: Any) -> None:
     click.echo(json.dumps(plain(value), indent=1, allow_nan=False))  # escaped: no terminal obeys it
 
 
+def require_result(study: Study, path: Path) -> None:
+    """Raise TrialError if a study that has ended has no result."""
+    from raybo.common.errors import TrialError
+    from raybo.record.states import FAILURES, State
+
+    if study.count(State.FINISHED) or study.furthest is not None:
+        return
+    if not study.trials:
+        raise TrialError(f"no trial was started; see raybo show {path}")
+    last = next((t for t in reversed(study.trials) if t.state in FAILURES), None)
+    why = f"; the last one: {last.reason}" if last else ""
+    raise TrialError(
+        f"none of the {len(study.trials)} trials has finished{why}; see raybo show {path}, and --retry-failed"
+    )
+
+
 def conclude(console: Console, study: Study, path: Path) -> None:
     """Print the recommended configuration of a study that has ended, and how to continue it.
 
     Raises:
         TrialError: it has no result.
     """
-    from raybo.common.errors import TrialError
     from raybo.journal.beside import is_uri
     from raybo.record.events import Kind
     from raybo.record.origin import Origin
-    from raybo.record.states import COUNTED, FAILURES, State
+    from raybo.record.states import COUNTED
     from raybo.reporting.tables import best_view, confirmations
 
+    require_result(study, path)
     ended = study.count(*COUNTED)
-    if not study.count(State.FINISHED) and study.furthest is None:
-        if not study.trials:
-            raise TrialError(f"no trial was started; see raybo show {path}")
-        last = next((t for t in reversed(study.trials) if t.state in FAILURES), None)
-        why = f"; the last one: {last.reason}" if last else ""
-        raise TrialError(
-            f"none of the {len(study.trials)} trials has finished{why}; see raybo show {path}, and --retry-failed"
-        )
     console.print(best_view(study))
     used = study.recommended if study.incumbent is not None else study.furthest
     for place in [] if used is None else study.files(used):

@@ -12,6 +12,7 @@ import click
 from raybo.cli.arguments import (
     FILE,
     JOURNAL,
+    JSON,
     PATH,
     SEARCH,
     all_of,
@@ -21,7 +22,7 @@ from raybo.cli.arguments import (
     pairs,
     read_list,
 )
-from raybo.cli.console import conclude, make_console, say
+from raybo.cli.console import conclude, make_console, require_result, say, say_json
 
 if TYPE_CHECKING:
     from raybo.engine.progress import Watch
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 @click.option(
     "--in-process", is_flag=True, help="Run the trials one after the other in this process, without starting Ray."
 )
+@JSON
 def tune(
     file: str,
     storage: Path | None,
@@ -64,6 +66,7 @@ def tune(
     priors: tuple[str, ...],
     logs: tuple[str, ...],
     quiet: bool,
+    as_json: bool,
     **search: Any,
 ) -> None:
     """Tune the objective in a Python file.
@@ -77,10 +80,14 @@ def tune(
         raybo tune job.py --trials 100 --workers 4 --seed 0
         raybo tune job.py --set folds=10 --method gp-ucb --option solver=cg
         raybo tune job.py --address auto --detach
+
+    --json prints nothing until the study has ended, and then what `raybo show FILE.db --json` prints; with --detach, an
+    object with the keys name and journal.
     """
     from raybo.engine.driver import tune as run
     from raybo.engine.progress import Display, Each
     from raybo.integrations.export import Recorder
+    from raybo.integrations.study_json import study_as_json
     from raybo.job.loading import load_objective
 
     objective = load_objective(file, is_module=module)
@@ -97,7 +104,7 @@ def tune(
 
     try:
         with Display(console) as display:
-            watches: list[Watch] = [*([] if quiet else [display]), *recorders]
+            watches: list[Watch] = [*([] if quiet or as_json else [display]), *recorders]
             study = run(
                 objective,
                 storage=path,
@@ -116,6 +123,13 @@ def tune(
     except KeyboardInterrupt:
         say(f"Stopped. The study is in {path}; the same command continues it.", err=True)
         raise
+    if detach and as_json:
+        say_json({"name": path.stem, "journal": str(path)})
+        return
+    if as_json:
+        require_result(study, path)
+        say_json(study_as_json(study))
+        return
     if detach:
         at = f" --address {address}" if address else ""
         say(f"{path.stem} is running, kept in {path}")
@@ -133,20 +147,29 @@ def tune(
     help="The configuration's result, if known: a number, or with several metrics or constraints a JSON object of all "
     "of them. The configuration is then not run.",
 )
-def enqueue(journal: Path, values: tuple[str, ...], value: str | None) -> None:
+@JSON
+def enqueue(journal: Path, values: tuple[str, ...], value: str | None, as_json: bool) -> None:
     """Give a study a configuration to run next.
 
-    A running study runs it as soon as a worker is free; otherwise the study's next run starts with it. Every parameter
-    must be given. A result that is already known can be added while the study is not running.
+    A running study runs it as soon as a worker is free; otherwise the study's next run starts with it. Parameters that
+    are left out are proposed by the method. A result that is already known can be added while the study is not running;
+    it needs every parameter.
 
     \b
         raybo enqueue job.db learning_rate=0.1 depth=4
+        raybo enqueue job.db learning_rate=0.1
         raybo enqueue job.db learning_rate=0.2 depth=4 --value 0.93
         raybo enqueue two-goals.db learning_rate=0.1 --value '{"accuracy": 0.93, "seconds": 12}'
-    """
-    from raybo.study.warm_start import enqueue_text
 
-    say(enqueue_text(journal, named_values(values, "NAME=VALUE"), None if value is None else _result(value)))
+    --json prints an object with the keys journal, and next: what happens next, in words.
+    """
+    from raybo.study.enqueueing import enqueue_text
+
+    then = enqueue_text(journal, named_values(values, "NAME=VALUE"), None if value is None else _result(value))
+    if as_json:
+        say_json({"journal": str(journal), "next": then})
+    else:
+        say(then)
 
 
 def _result(text: str) -> float | dict[str, Any]:

@@ -114,7 +114,12 @@ def a_name(value: Any, name: str, error: type[Exception] = MethodError) -> str:
     """Return the value if it is non-empty text."""
     if not isinstance(value, str) or not value:
         raise error(f"{name} must be a name, got {shown(value)}")
-    return value
+    return plain_text(value)
+
+
+def plain_text(text: str) -> str:
+    """Return text as a `str` itself: a class derived from it may have a hash or a comparison that raises."""
+    return str.__str__(text)
 
 
 def a_list(value: Any, name: str, items: str, error: type[Exception] = MethodError) -> list[Any]:
@@ -135,12 +140,14 @@ def keys_of(value: Any) -> list[Any] | None:
         return None
 
 
-def by_name(value: Any, name: str, items: str, error: type[Exception] = MethodError) -> Mapping[str, Any]:
-    """Return the value if it is a mapping whose keys are names."""
+def by_name(value: Any, name: str, items: str, error: type[Exception] = MethodError) -> dict[str, Any]:
+    """Return a mapping whose keys are names, as a dict."""
     if (keys := keys_of(value)) is None:
         raise error(f"{name} must be a dict of {items}, got {shown(value)}")
     for key in keys:
         if not isinstance(key, str) or not key:
             raise error(f"{name}: a name must be text, got {shown(key)}")
-    found: Mapping[str, Any] = value
-    return found
+    try:
+        return {plain_text(key): inside for key, inside in value.items()}
+    except Exception:  # noqa: BLE001  # whatever a user's object raises
+        raise error(f"{name} must be a dict of {items}, got {shown(value)}") from None

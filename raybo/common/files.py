@@ -9,6 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from raybo.common import systems
 from raybo.common.errors import RayboError
 
 STANDARD_OUTPUT = "-"
@@ -38,7 +39,7 @@ def write_file(path: Path | str, content: str | bytes) -> None:
             with open(os.dup(descriptor), "wb") as file:  # not opened again: that would begin at a file's beginning
                 file.write(data)
         elif is_stream(path):
-            with open(os.open(path, os.O_WRONLY | os.O_NOCTTY), "wb") as file:
+            with open(os.open(path, os.O_WRONLY | systems.NOCTTY), "wb") as file:
                 file.write(data)
         else:
             _replace(Path(os.path.realpath(path)), data)
@@ -46,6 +47,19 @@ def write_file(path: Path | str, content: str | bytes) -> None:
         raise
     except OSError as error:
         raise RayboError(f"{path}: it cannot be written ({error.strerror}); give another file") from error
+
+
+def make_directory(path: Path | str) -> Path:
+    """Make a directory that a user has named, with those above it, unless it is there; return it.
+
+    Raises:
+        RayboError: it cannot be made.
+    """
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RayboError(f"{path}: no directory can be made there ({error.strerror}); give another one") from error
+    return Path(path)
 
 
 def is_stream(path: Path | str) -> bool:
@@ -83,7 +97,7 @@ def _replace(path: Path, data: bytes) -> None:
     try:
         with open(handle, "wb") as file:
             file.write(data)
-            os.fchmod(file.fileno(), mode)
+            os.chmod(file.fileno() if os.chmod in os.supports_fd else scratch, mode)
         os.replace(scratch, path)
     except BaseException:  # passed on; nothing half written stays
         with contextlib.suppress(OSError):

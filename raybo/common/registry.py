@@ -11,10 +11,11 @@ import re
 import sys
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
+from raybo.common.arguments import plain_text
 from raybo.common.errors import MethodError
 from raybo.common.messages import first_line, in_words, near, nearest, shown
 from raybo.common.options import Options, read
@@ -49,23 +50,31 @@ class Registry(Generic[T]):
         kind: what they are, in messages: "method".
         base: the class from which each is derived.
         homes: raybo's own, "module:Class" by name.
+        retired: those that are no longer offered, by name: the home, and why, with what to use instead. Journals name
+            them, and whoever writes the home still gets one.
     """
 
     kind: str
     base: type[T]
     homes: Mapping[str, str]
+    retired: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def load(self, given: object) -> type[T]:
         """Return the class of a name, of "package.module:Class", of an instance, or a class itself.
 
         Raises:
-            MethodError: there is no such name, module or class (with the nearest name), or it is none of this kind.
+            MethodError: there is no such name, module or class (with the nearest name), it is none of this kind, or no
+                longer offered.
         """
         if isinstance(given, self.base):
             given = type(given)
+        if isinstance(given, str):
+            given = plain_text(given)
         if isinstance(given, str) and given in self.homes:
             module, _, name = self.homes[given].partition(":")
             return typing.cast("type[T]", getattr(importlib.import_module(module), name))
+        if isinstance(given, str) and given in self.retired:
+            raise MethodError(f"the {self.kind} {given} is no longer offered: {self.retired[given][1]}")
         if isinstance(given, str) and ":" in given:
             given = self._imported(given)
         if not isinstance(given, type):
@@ -75,6 +84,10 @@ class Registry(Generic[T]):
         if not self._own_name(given):
             _check(self, given)
         return typing.cast("type[T]", given)
+
+    def kept(self, name: str) -> str:
+        """Return what `load` takes for a name in a journal: of a retired one the home, otherwise the name."""
+        return self.retired[name][0] if name in self.retired else name
 
     def make(self, given: object, options: Mapping[str, Any]) -> T:
         """Return one with its options; one that is made already is returned as it is.
@@ -114,8 +127,8 @@ class Registry(Generic[T]):
         Raises:
             MethodError: as `load`; or no other process could find its class.
         """
-        if isinstance(given, str) and given in self.homes:
-            return given
+        if isinstance(given, str) and {plain_text(given)} & {*self.homes, *self.retired}:
+            return plain_text(given)
         cls = self.load(given)
         if own := self._own_name(cls):
             return own
@@ -168,6 +181,9 @@ class Registry(Generic[T]):
         """Return the short name of a class of raybo's own; empty if it is not."""
         if not cls.__module__.startswith("raybo."):
             return ""
+        place = f"{cls.__module__}:{cls.__qualname__}"
+        if name := next((name for name, (home, _) in self.retired.items() if home == place), ""):
+            return name
         known = (name for name, home in self.homes.items() if home.endswith(f":{cls.__name__}"))
         return next((name for name in known if self.load(name) is cls), "")
 

@@ -6,6 +6,7 @@ worst law itself.
 
     Expectation          sum p_i u_i
     Lowest               min u_i                                                   StableOpt, robust optimisation
+    WorstShare           min {q u : q <= p / share}, the mean of the worst share   expected shortfall
     TotalVariation       min {q u : sum |q - p| <= radius}                          DRBO-KDE
     MinimaxApproximation the middle of two bounds of the worst case in an MMD ball  Tay et al. (2022)
 
@@ -70,6 +71,34 @@ class Lowest:
         weights = np.zeros(u.shape)
         weights[np.arange(len(u)), u.argmin(axis=1)] = 1.0
         return self.value(u), weights
+
+
+@dataclass(frozen=True, eq=False)
+class WorstShare:
+    """The mean over the worst share of the contexts, known as expected shortfall or conditional value at risk.
+
+    Attributes:
+        p: (a,), not negative, summing to 1. share: above 0, at most 1.
+
+    Source: Rockafellar, Uryasev (2002), "Conditional value-at-risk for general loss distributions", Journal of Banking
+    & Finance 26(7).
+    """
+
+    p: Array
+    share: float
+
+    def value(self, u: Array) -> Array:
+        """Return the means of the worst values."""
+        return self.value_and_weights(u)[0]
+
+    def value_and_weights(self, u: Array) -> tuple[Array, Array]:
+        """Return the means of the worst values; the weights are those of the atoms that they are taken over."""
+        order = np.argsort(u, axis=1, kind="stable")
+        there = self.p[order]
+        before = np.cumsum(there, axis=1) - there
+        weights = np.empty(u.shape)
+        np.put_along_axis(weights, order, np.clip(self.share - before, 0.0, there) / self.share, axis=1)
+        return np.asarray(np.einsum("ma,ma->m", u, weights)), weights
 
 
 @dataclass(frozen=True, eq=False)

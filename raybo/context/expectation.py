@@ -10,29 +10,39 @@ is a function of the history: its atoms are seeded with a constant.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 
 from raybo.common.errors import TrialError
+from raybo.context.ambiguity import WorstShare
 from raybo.context.density import Density
 from raybo.context.model import context_model, cube_of_contexts, joint_categorical, split_distances, with_context
 from raybo.record.history import History
 from raybo.record.states import State
 from raybo.space import Array
-from raybo.surrogate import GP, Observations, Standardised, fit_map
+from raybo.surrogate import GP, Observations, Outputs, SignedLog, Standardised, fit_map
 from raybo.surrogate.blocks import blocks
 from raybo.surrogate.factor import half_solve
 from raybo.surrogate.kernels import profile, squared_distances
 from raybo.surrogate.observations import merged
 
+T = TypeVar("T", bound=Outputs)
+
 SEED = 20_240_220
 ATOMS, FEWEST_ATOMS = 256, 32
+TAIL = 0.05  # share of the contexts, the worst ones, over which constraints should hold on average
+CAUTION = 1.0  # standard deviations by which they should
 WORK = 8_000_000  # kernel values for all points together: a tenth of a second
 FITTED = 150  # observations that hyperparameters are fitted to
 
 
 def best_expected(history: History) -> tuple[int, float, float]:
     """Return the finished trial whose point has the largest estimated expectation over the contexts.
+
+    With constraints, of those that should hold on average over the worst twentieth of the contexts; if there are none,
+    the one that comes closest.
 
     Returns:
         The trial's number (the earliest of equals), the expectation there and the standard deviation of that estimate,
@@ -41,12 +51,7 @@ def best_expected(history: History) -> tuple[int, float, float]:
     Raises:
         TrialError: no trial has finished.
     """
-    rng = np.random.default_rng(SEED)
-    n = max(1, len(history.y))
-    atoms, p = Density.of(history.contexts, cube_of_contexts(history)).atoms(
-        max(FEWEST_ATOMS, min(ATOMS, WORK // n**2)), rng
-    )
-    return _best_over(history, atoms, p)
+    return _best_over(history, *_law(history))
 
 
 def best_for(history: History, c: Array) -> tuple[int, float, float]:  # (dc,)
@@ -63,14 +68,59 @@ def _best_over(history: History, atoms: Array, p: Array) -> tuple[int, float, fl
     if len(y) < 2:
         top = int(np.argmax(history.y))
         return finished[top], float(history.y[top]), math.nan
-    outputs = Standardised.of(y)
-    observations = Observations.of(Z, outputs.apply(y), joint_categorical(history))
-    model = context_model()
-    gp = GP.of(observations, model, fit_map(observations, model, at_most=FITTED))
+    gp, outputs = _fitted(history, Z, y, Standardised.of)
     first, _ = merged(history.X)  # repeats of a point would differ by rounding
     means, stds = expected(gp, history.X[first], atoms, p)
-    top = int(np.argmax(means))
+    short = _shortfalls(history, history.X[first], atoms, p)
+    top = int(np.lexsort((-means, short))[0])
     return finished[first[top]], float(outputs.invert(means[[top]])[0]), outputs.std * float(stds[top])
+
+
+def breaks_constraints(history: History, number: int) -> bool:
+    """Return True if a trial's configuration is expected to break a constraint in the worst of the contexts."""
+    atoms, p = _law(history)
+    return bool(_shortfalls(history, history.records[number].x[None, :], atoms, p)[0] > 0.0)
+
+
+def _law(history: History) -> tuple[Array, Array]:  # (a, dc), (a,)
+    n = max(1, len(history.y))
+    density = Density.of(history.contexts, cube_of_contexts(history))
+    return density.atoms(max(FEWEST_ATOMS, min(ATOMS, WORK // n**2)), np.random.default_rng(SEED))
+
+
+def _shortfalls(history: History, X: Array, atoms: Array, p: Array) -> Array:  # (m, dx), (a, dc), (a,) -> (m,)
+    """Return by how much each point breaks the constraints in the worst contexts, in standard deviations; 0 if none.
+
+    A recommendation has to be sure: what counts is the mean less its standard deviation.
+    """
+    short, worst = np.zeros(len(X)), WorstShare(p, TAIL)
+    for j in range(len(history.goals.constraints)):
+        Z, margins = with_context(history.of_number(history.goals.k + j))
+        if len(margins) < 2:
+            return short
+        gp, outputs = _fitted(history, Z, margins, SignedLog.of)
+        short = np.maximum(short, float(outputs.apply(np.zeros(1))[0]) - worst.value(_lower_bounds(gp, X, atoms)))
+    return short
+
+
+def _fitted(history: History, Z: Array, y: Array, transform: Callable[[Array], T]) -> tuple[GP, T]:
+    """Return the model of these values at points of the joint cube, and their transform."""
+    outputs, model = transform(y), context_model()
+    observations = Observations.of(Z, outputs.apply(y), joint_categorical(history))
+    return GP.of(observations, model, fit_map(observations, model, at_most=FITTED)), outputs
+
+
+def _lower_bounds(gp: GP, X: Array, atoms: Array) -> Array:  # (m, dx), (a, dc) -> (m, a)
+    """Return the mean of each point at each context, less a standard deviation."""
+    qx, qc = split_distances(gp, X, atoms)
+    bounds = np.empty((len(X), len(atoms)))
+    for rows in blocks(len(X), qc.size):
+        q = qx[rows, None, :] + qc
+        K = gp.outputscale * profile(gp.stationary.name, q.reshape(-1, gp.n))
+        V = half_solve(gp.L, K.T)
+        std = np.sqrt(np.maximum(gp.outputscale - np.einsum("nr,nr->r", V, V), 0.0))
+        bounds[rows] = (gp.prior_mean + K @ gp.alpha - CAUTION * std).reshape(q.shape[:2])
+    return bounds
 
 
 def expected(gp: GP, X: Array, atoms: Array, p: Array) -> tuple[Array, Array]:  # (m, dx), (a, dc), (a,) -> (m,), (m,)

@@ -77,6 +77,7 @@ def fit_joint(
     rng: np.random.Generator,
     *,
     fit: Callable[[Observations, Model], Array] | None = None,
+    transform: Callable[[Array], Outputs] = Standardised.of,
 ) -> Joint:
     """Estimate hyperparameters from finished and failed trials, and condition on everything known.
 
@@ -85,15 +86,16 @@ def fit_joint(
         density: the estimated law, from which unknown contexts are drawn.
         rng: for those.
         fit: how theta is found; the most likely one, from the model's own start, unless given.
+        transform: makes the transform of the values from them.
     Raises:
         NumericalError: no factorisation succeeds.
     """
     model = context_model()
     Z, y = with_context(history)
-    outputs = Standardised.of(y)
+    outputs = transform(y)
     failed = _placed(history.X_failed, history.C_failed, density, rng)
     values = np.concatenate([y, np.full(len(failed), y.min())])
-    added = np.concatenate([outputs.variances(errors_with_context(history)), np.zeros(len(failed))])
+    added = np.concatenate([Standardised.of(y).variances(errors_with_context(history)), np.zeros(len(failed))])
     observations = Observations.of(np.vstack([Z, failed]), outputs.apply(values), joint_categorical(history), added)
     theta = fit_map(observations, model) if fit is None else fit(observations, model)
     pending = _placed(history.X_pending, history.C_pending, density, rng)

@@ -22,6 +22,7 @@ from raybo.engine.trial.artifacts import Mirror
 from raybo.job.loading import require_not_loading
 from raybo.job.objective import Objective
 from raybo.journal.beside import is_uri, trial_uri
+from raybo.record.fidelity import Fidelities
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # typing has it from Python 3.11
@@ -91,6 +92,7 @@ def tune_arguments(
     settings: Mapping[str, Any] | None = None,
     metrics: Mapping[str, str] | None = None,
     constraints: Mapping[str, str] | None = None,
+    fidelity: Fidelities | None = None,
     known_from: Study | Path | str | None = None,
     defaults: Mapping[str, Any] | None = None,
     enqueue: Sequence[Any] = (),
@@ -146,11 +148,12 @@ def tune_arguments(
         settings: the objective's keyword parameters.
         metrics: up to four metrics, by name, instead of the objective's own.
         constraints: bounds on returned numbers, by name, instead of the objective's own.
+        fidelity: what makes the job cheap, instead of the objective's own: `{"rows": raybo.Fidelity(1_000, 100_000)}`.
         known_from: another study, or its journal; its finished trials that fit the space are added as known results.
         defaults: for parameters that only this space has, the values that they had in the other study, by name (dotted
             if nested): `{"drop": 0.0}`.
-        enqueue: configurations to run first, all of them, even if there are more than `trials`; a pair of a
-            configuration and a value is added as a known result.
+        enqueue: configurations to run first, all of them, even if there are more than `trials`; the method proposes
+            what one leaves out. A pair of a configuration and a value is added as a known result.
         prior: earlier studies of the same job or of like ones, on other data say: studies, journals, directories or
             patterns of journals, or "auto" for those that fit beside this study's journal. The first trials are where
             they expect the best; their values are never mixed with this study's, so metric, scale and ranges may
@@ -232,6 +235,8 @@ def tune_arguments(
     if method is not None:
         methods.name_of(method)  # refuses what is none, or what no study could import
     bound = _bound(objective, settings or {}, metrics, constraints)
+    if fidelity is not None:
+        bound = replace(bound, declared_fidelity=fidelity)
     if run.processes is not None:
         bound = replace(bound, processes=run.processes)
     if run.in_process and bound.is_gang:

@@ -67,6 +67,7 @@ def searcher_for(
         scheduler=rule_name,
         scheduler_options={} if made_rule is None else schedulers.options_of(scheduler, made_rule, given),
         generation=GENERATION if earlier is None else earlier.generation,
+        fidelity=objective.fidelity,
     )
     return Searcher.of(description, made, made_rule)
 

@@ -33,7 +33,7 @@ from raybo.engine.trial.task import LARGE_BYTES, stored
 from raybo.job.code import code_of
 from raybo.job.objective import Objective
 from raybo.job.shared_data import Shared, is_data, sending, shared_by, size_of, token_of
-from raybo.journal import Journal
+from raybo.journal import Journal, requests
 from raybo.journal.beside import is_uri
 from raybo.record.code import last_code, other_code
 from raybo.record.description import Description
@@ -58,7 +58,7 @@ RESTARTS = 100  # a study actor that dies is restarted so many times; each conti
 @taking(tune_arguments)
 def tune(given: Arguments) -> Study:
     """Tune an objective on Ray, and return the study when it has ended; `tune_arguments` documents its arguments."""
-    with private_directory() as scratch:
+    with private_directory() if given.storage is None else contextlib.nullcontext("") as scratch:
         path = given.storage or Path(scratch, "study.db")
         started = time.monotonic()
         code = code_of(given.objective)
@@ -123,6 +123,7 @@ def _begin(given: Arguments, path: Path, code: Code | None) -> tuple[Searcher, D
                 f"{path}: {changed}; restore that code, use another file, or leave out --same-code (same_code=True)"
             )
         opened.begin(description)
+        requests.forget_stops(path)
         if changed:
             log.warning("%s: %s; the study continues, and marks them", path.name, changed)
         return searcher, description, opened.events + warm_start.enter(opened, searcher, known, priors)

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from raybo.engine.interruptions import Guard, OutOfTime
 from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
@@ -30,6 +30,7 @@ from raybo.engine.study.verdicts import Judge
 from raybo.engine.trial.artifacts import trial_files
 from raybo.engine.trial.report_sender import Answer, ReportSender
 from raybo.engine.trial.task import run_trial
+from raybo.job.cheap_version import with_cheap_versions
 from raybo.job.current_trial import CurrentTrial, running
 from raybo.job.objective import Objective
 from raybo.job.shared_data import Shared
@@ -205,16 +206,16 @@ class InProcess:
         info = self.judge.attempt_info(number)
         limit = plan.options.trial_seconds
         ends = None if limit is None else time.monotonic() + limit
-        seed = trial_seed(plan.description.seed, number)
+        seed, config = trial_seed(plan.description.seed, number), {**trial.config, **trial.fidelity}
         at = trial_files(plan.path, number, attempt, plan.artifacts, info.checkpoint, plan.options.keep_checkpoints)
-        with at as (directory, checkpoints), running(CurrentTrial(number, attempt, seed, trial.config, directory)):
+        with at as (directory, checkpoints), running(CurrentTrial(number, attempt, seed, config, directory)):
             receive = partial(self._receive, current, ends)
             send_context = None if objective.context is None else partial(self._observed, current)
             try:
                 with self._guard.time_limit(self._seconds_left(ends)):
                     return run_trial(
-                        objective.function,
-                        trial.config,
+                        with_cheap_versions(objective.function, objective.fidelity, objective.metric),
+                        config,
                         {name: _plain(value) for name, value in objective.settings.items()},
                         objective.goals,
                         max(1, int(objective.num_cpus)),
@@ -290,9 +291,20 @@ class InProcess:
         with self._guard:
             if not self.ending.stopped:
                 self.judge.end_paused()
+            else:
+                self._stop_lost()
             if self.ending.reason:
                 self.log.end(self.ending.reason)
             self.log.commit()
+
+    def _stop_lost(self) -> None:
+        """Record as stopped the trials that were lost and wait to run again."""
+        for trial in (self.log.searcher.trials[number] for number in self._interrupted):
+            if trial.attempt > 1:  # a configuration that waits for its first stays enqueued
+                waiting = _Running(
+                    Life(trial.number, Phase.WAITING, trial.attempt, self.log.losses.get(trial.number, 0))
+                )
+                self._apply(waiting, Occurrence.STOPPED, {"reason": self.ending.stopped})
 
     def _check_time(self) -> None:
         """End the study if its budget is used."""
@@ -322,11 +334,12 @@ class InProcess:
                 request.done()
                 self._stop(STOP_REASON)
             elif not stops_only and not self.ending.stopped:
-                asked = self.log.enqueued(request.values)
+                row = self.log.wanted(request.values)
+                asked = None if row is None else self.log.enqueued(row, self.log.searcher.history)
                 if asked is not None:
                     with self._guard:
                         added = self.log.add(asked)
-                        self._interrupted.append(cast(int, added.trial))
+                        self._interrupted.append(added.trial)
                         self.log.commit()
                 request.done()
 
@@ -337,7 +350,6 @@ class InProcess:
             yield
             return
         path = self.plan.path
-        requests.forget_stops(path, time.time() - (time.monotonic() - self.plan.begun))
         requests.listen(path)
         try:
             yield

@@ -9,6 +9,7 @@
     running   out of memory   failed             record failed, free the worker
     running   worker lost     waiting            record retried, submit again     while attempts are left
     running   worker lost     lost               record failed, free the worker   after the last attempt
+    running   preempted       waiting            record retried, submit again     its node was lost as announced
     running   never began     waiting            record retried, submit again     a node was lost on its way there
     either    study lost      waiting            record retried, submit again     the process that ran it is gone
     either    stopped         stopped            record stopped, free the worker
@@ -56,6 +57,7 @@ class Occurrence(str, Enum):
     OUT_OF_MEMORY = "out of memory"
     WORKER_LOST = "worker lost"
     NEVER_BEGAN = "never began"
+    PREEMPTED = "preempted"
     STUDY_LOST = "study lost"
     STOPPED = "stopped"
     PRUNED = "pruned"
@@ -83,6 +85,7 @@ ENDS_OF_A_PROCESS = (
     Occurrence.OUT_OF_MEMORY,
     Occurrence.WORKER_LOST,
     Occurrence.NEVER_BEGAN,
+    Occurrence.PREEMPTED,
     Occurrence.LEFT,
     Occurrence.STOPPED,
 )
@@ -96,6 +99,7 @@ _STEPS: dict[tuple[Phase, Occurrence], Step] = {
     (Phase.RUNNING, Occurrence.OUT_OF_MEMORY): Step(Phase.FAILED, Kind.FAILED, free=True),
     (Phase.RUNNING, Occurrence.WORKER_LOST): _AGAIN,
     (Phase.RUNNING, Occurrence.NEVER_BEGAN): _AGAIN,
+    (Phase.RUNNING, Occurrence.PREEMPTED): _AGAIN,
     (Phase.WAITING, Occurrence.STUDY_LOST): _AGAIN,
     (Phase.RUNNING, Occurrence.STUDY_LOST): _AGAIN,
     (Phase.WAITING, Occurrence.STOPPED): Step(Phase.STOPPED, Kind.STOPPED, free=True),

@@ -9,7 +9,6 @@ too, if it holds Ray's sessions only, and nobody uses it. Nothing else is ever r
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import shutil
@@ -18,10 +17,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from raybo.common import systems
 from raybo.common.errors import RayError
 from raybo.engine.reaper import END_SECONDS, end_processes, processes_in
 
-TEMPORARY = "/tmp"  # not TMPDIR, as Ray's sockets need a short path
+TEMPORARY = systems.TEMPORARY
 LOCK = ".raybo-in-use"
 MADE = re.compile(r"raybo-[0-9]+-[a-z0-9_]{8}")  # the names of these directories
 RAY = "ray"  # the part of one that a local Ray uses
@@ -42,16 +42,24 @@ def private_directory() -> Iterator[Path]:
     except OSError as error:
         if directory is not None:
             shutil.rmtree(directory, ignore_errors=True)
-        raise RayError(f"{TEMPORARY}: no directory can be made there ({error.strerror}); make room in it") from error
+        raise RayError(
+            f"{TEMPORARY}: no directory can be made there ({error.strerror}); make it writable, with room"
+        ) from error
     try:
         yield directory
     finally:
-        _empty(directory)
-        os.close(lock)
+        if systems.IS_POSIX:
+            _empty(directory)
+            os.close(lock)
+        else:
+            os.close(lock)
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 def remove_leftovers(temporary: str) -> None:
-    """Remove such directories of this user whose owner is dead."""
+    """Remove such directories of this user whose owner is dead; none where directories cannot be opened."""
+    if not systems.OPENS_DIRECTORIES:
+        return
     with os.scandir(temporary) as found:
         names = [entry.name for entry in found if entry.name.startswith("raybo-")]
     for name in names:
@@ -60,19 +68,19 @@ def remove_leftovers(temporary: str) -> None:
 
 
 def _remove_if_dead(directory: Path) -> None:
-    here = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    here = os.open(directory, os.O_RDONLY | systems.DIRECTORY | systems.NOFOLLOW | systems.CLOEXEC)
     try:
-        if os.fstat(here).st_uid != os.getuid():
+        if not systems.is_mine(os.fstat(here)):
             return
         try:
-            lock = os.open(LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=here)
+            lock = os.open(LOCK, os.O_RDWR | systems.NOFOLLOW | systems.NONBLOCK | systems.CLOEXEC, dir_fd=here)
         except FileNotFoundError:
             if _is_of_a_dead_ray(directory):
                 shutil.rmtree(directory, ignore_errors=True)
             return
         try:
             if stat.S_ISREG(os.fstat(lock).st_mode):
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                systems.lock(lock)
                 if os.stat(LOCK, dir_fd=here).st_ino == os.fstat(lock).st_ino:
                     end_processes(str(directory), END_SECONDS)
                     _empty(directory)
@@ -93,9 +101,10 @@ def _is_of_a_dead_ray(directory: Path) -> bool:
 def _locked(directory: Path) -> int:
     """Return a locked descriptor of the directory's lock; the file gets its name once it is locked."""
     unnamed = directory / f"{LOCK}-new"
-    lock = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    unnamed.rename(directory / LOCK)
+    lock = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL | systems.NOFOLLOW | systems.CLOEXEC, 0o600)
+    systems.lock(lock)
+    if systems.IS_POSIX:  # elsewhere what is open keeps its name
+        unnamed.rename(directory / LOCK)
     return lock
 
 

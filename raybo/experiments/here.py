@@ -21,6 +21,7 @@ from raybo.engine.study.verdicts import missing_verdicts, with_value
 from raybo.engine.trial.checkpoints import Checkpoints
 from raybo.engine.trial.report_sender import Answer, AttemptInfo, ReportSender
 from raybo.engine.trial.task import run_trial
+from raybo.job.cheap_version import with_cheap_versions
 from raybo.job.objective import Objective
 from raybo.journal import Journal
 from raybo.journal.beside import CHECKPOINTS, trial_directory
@@ -126,8 +127,8 @@ def _run(objective: Objective, searcher: Searcher, number: int, storage: Path, j
         return Answer(waits_at=1)
 
     occurrence, data = run_trial(
-        objective.function,
-        trial.config,
+        with_cheap_versions(objective.function, objective.fidelity, objective.metric),
+        {**trial.config, **trial.fidelity},
         objective.settings,
         objective.goals,
         max(1, int(objective.num_cpus)),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from raybo.common.errors import MissingExtra, install_command
-from raybo.common.files import write_file
+from raybo.common.files import make_directory, write_file
 from raybo.experiments.curves import read_curves, write_curves
 from raybo.experiments.page import page
 from raybo.experiments.plan import Curve, Experiment
@@ -44,8 +44,9 @@ def write(experiment: Experiment, studies: Mapping[Run, Study], directory: Path)
 
     Raises:
         MissingExtra: matplotlib is not installed.
+        RayboError: the directory cannot be made.
     """
-    directory.mkdir(parents=True, exist_ok=True)
+    make_directory(directory)
     runs = write_rows(measured(experiment, studies), directory)
     curves = write_curves(experiment, studies, directory)
     return [runs, curves, draw(experiment, directory), write_page(experiment, directory)]

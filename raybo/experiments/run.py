@@ -19,6 +19,7 @@ from typing import cast
 
 import raybo
 from raybo.common.errors import JournalError
+from raybo.common.files import make_directory
 from raybo.engine.description import searcher_for
 from raybo.experiments.held_out import evaluate
 from raybo.experiments.here import tune_here
@@ -140,7 +141,7 @@ def _run(run: Run, objective: Objective, stop_if_asked: Callable[..., None], her
 
 
 def _tuned(run: Run, objective: Objective, stop_if_asked: Callable[..., None], here: bool) -> Study:
-    run.path.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(run.path.parent)
     study = raybo.load(run.path) if run.path.exists() else None
     if study is not None and study.events:
         _require_same(run, objective, study)

@@ -8,15 +8,16 @@ wrote them; nothing that an agent can say raises them.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from raybo import spaces
+from raybo.common import systems
 from raybo.common.errors import JournalError, MethodError, SpaceError, TrialError
 from raybo.common.messages import nearest, shown
 from raybo.integrations.export import exporter
@@ -74,6 +75,7 @@ class AgentFolder:
 
     directory: Path
     limits: Limits = Limits()
+    _begun: list[float] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def create(self, study: str, space: Mapping[str, Any] | str, **arguments: Any) -> dict[str, Any]:
         """Create a study; one that is there already must be the same, and goes on.
@@ -92,8 +94,14 @@ class AgentFolder:
                 pass
         return self.status(study)
 
-    def ask(self, study: str, n: int = 1) -> dict[str, Any]:
-        """Return the next trials to run, and those that somebody has asked for and not told yet."""
+    def ask(self, study: str, n: int = 1, config: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the next trials to run, and those that somebody has asked for and not told yet.
+
+        Args:
+            study: which one.
+            n: how many.
+            config: some of the parameters, or all, as the next trial must have them; the rest is proposed.
+        """
         with self._locked(), self._open(study) as searcher:
             missing = set(self.limits.where) - {rule.text for rule in searcher.space.rules}
             if missing:
@@ -102,7 +110,10 @@ class AgentFolder:
                 )
             open_before = [trial.number for trial in searcher.pending]
             self._require_left(n)
-            trials = [searcher.promoted() or searcher.ask() for _ in range(n)]
+            if config is None:
+                trials = [searcher.promoted() or searcher.ask() for _ in range(n)]
+            else:
+                trials = _asked_with(searcher, config, n)
             return {
                 "trials": [
                     {"trial": trial.number, "config": plain(trial.config), "why": searcher.explain(trial)}
@@ -190,11 +201,18 @@ class AgentFolder:
         if self.limits.trials is not None:
             left["trials_left"] = max(0, self.limits.trials - asked)
         if self.limits.minutes is not None:
-            spent = 0.0 if first is None else (datetime.now(timezone.utc) - first).total_seconds() / 60
+            spent = 0.0 if first is None else self._seconds_since(first) / 60
             left["minutes_left"] = round(max(0.0, self.limits.minutes - spent), 2)
         if self.limits.where:
             left["every_configuration_keeps"] = list(self.limits.where)
         return left
+
+    def _seconds_since(self, first: datetime) -> float:
+        """Return the seconds since the first trial was asked for, of a clock that nobody sets once they count."""
+        if not self._begun:
+            by_clock = (datetime.now(timezone.utc) - first).total_seconds()
+            self._begun.append(time.monotonic() - max(0.0, by_clock))
+        return time.monotonic() - self._begun[0]
 
     def _require_left(self, n: int) -> None:
         """Raise TrialError if n more trials would exceed a limit."""
@@ -253,10 +271,24 @@ class AgentFolder:
         self.directory.mkdir(parents=True, exist_ok=True)
         try:
             with (self.directory / LOCK).open("a") as file:
-                fcntl.flock(file, fcntl.LOCK_EX)
+                systems.lock(file.fileno(), wait=True)
                 yield
         except OSError as error:
             raise JournalError(f"{self.directory}: it cannot be written ({error.strerror})") from error
+
+
+def _asked_with(searcher: Searcher, config: Mapping[str, Any], n: int) -> list[Trial]:
+    """Return the trials up to the one with these values; others may have been enqueued before it."""
+    if n != 1:
+        raise TrialError(f"a config is of one trial, got n={n}; ask for the others without it")
+    known = len(searcher.trials)
+    wanted = searcher.enqueue(config).number
+    if wanted < known:
+        raise TrialError(f"trial {wanted} was asked for with this config before; tell its result, or change a value")
+    trials = [searcher.ask()]
+    while trials[-1].number != wanted:
+        trials.append(searcher.ask())
+    return trials
 
 
 def space_of(declared: Mapping[str, Any] | str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import raybo
 from raybo.common.errors import MissingExtra, RayboError, install_command
-from raybo.common.messages import in_words
+from raybo.common.messages import in_words, nearest
 from raybo.integrations.agents import AgentFolder
 
 try:
@@ -32,9 +32,28 @@ to do.
 """
 
 
+class Server(MCPServer):
+    """A server that refuses arguments which its tools do not take, and says what was wrong with others in one line."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        """Call a tool by name; ToolError if an argument is unknown, missing or of another type."""
+        taken = {tool.name: list(tool.input_schema["properties"]) for tool in await self.list_tools()}
+        for argument in arguments if name in taken else ():
+            if argument not in taken[name]:
+                raise ToolError(f"{name}: it takes no {argument}{nearest(argument, taken[name])}")
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if (errors := getattr(error.__cause__, "errors", None)) is None:
+                raise
+            first = errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise ToolError(f"{name}: {where}: {first['msg']}; see the tool's description") from None
+
+
 def server_of(folder: AgentFolder) -> MCPServer:
     """Return a server whose tools work on a folder."""
-    server = MCPServer("raybo", instructions=INSTRUCTIONS, version=raybo.__version__, log_level="WARNING")
+    server = Server("raybo", instructions=INSTRUCTIONS, version=raybo.__version__, log_level="WARNING")
 
     @server.tool()
     def create_study(
@@ -87,9 +106,12 @@ def server_of(folder: AgentFolder) -> MCPServer:
         )
 
     @server.tool()
-    def ask(study: str, n: int = 1) -> Result:
-        """Get the next n trials to run, each with its number, its config and why it was proposed."""
-        return _answer(folder.ask, study, n)
+    def ask(study: str, n: int = 1, config: dict[str, Any] | None = None) -> Result:
+        """Get the next n trials to run, each with its number, its config and why it was proposed.
+
+        With a config of some of the parameters, or all, get one trial that has these values; the rest is proposed.
+        """
+        return _answer(folder.ask, study, n, config)
 
     @server.tool()
     def tell(study: str, trial: int, result: float | dict[str, Any]) -> Result:

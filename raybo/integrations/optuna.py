@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from raybo import methods
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from raybo.methods.keywords import MethodOptions
 
 FIRST = 10  # trials, among which choices that have not been tried come first: what they open is not known yet
+ROUNDS = 3  # of a proposal, while another process has kept the same meanwhile
 NEIGHBOURS = 8  # trials that have just begun, of which the proposals are worked out too
 
 
@@ -93,17 +94,34 @@ class RayboSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """Return the method's proposal, the parameters of its branches among it, and keep it with the trial."""
-        trials = study.get_trials(deepcopy=False)
-        shown = _shown(trials).only(search_space)
-        if not shown.distributions:
-            return {}
-        others = [each for each in trials if each.number != trial.number]
+        params: dict[str, Any] = {}
+        for _ in range(ROUNDS):
+            trials = study.get_trials(deepcopy=False)
+            others = [each for each in trials if each.number != trial.number]
+            if params and not _is_running(params, others):
+                break
+            shown = _shown(trials).only(search_space)
+            if not shown.distributions:
+                return {}
+            params = self._proposed(study, trial, others, shown)
+        return params
+
+    def _proposed(
+        self, study: Study, trial: FrozenTrial, others: Sequence[FrozenTrial], shown: ShownSpace
+    ) -> dict[str, Any]:
+        """Return the method's proposal beside the other trials, and keep it with the trial."""
         searcher = searcher_of(study, others, shown, self._method, self._trials, self._seed_of(study, trial.number))
         for number in _begun_together(others, trial.number, shown):
             searcher.seed = self._seed_of(study, number)
             searcher.apply(searcher.propose(searcher.history))
         searcher.seed = self._seed_of(study, trial.number)
         asked = searcher.propose(searcher.history)
+        known = [params_of(each) for each in others]
+        for _ in range(NEIGHBOURS):  # the design may have come to this point while others were taken into account
+            if "sobol" not in asked.tags or shown.params(asked.point) not in known:
+                break
+            searcher.apply(asked)
+            asked = searcher.propose(searcher.history)
         params = shown.params(asked.point)
         first: list[str] = []
         if trial.number < FIRST:
@@ -158,6 +176,11 @@ def _shown(trials: Sequence[FrozenTrial]) -> ShownSpace:
         if ended := [trial for trial in trials if trial.state is state]:
             return ShownSpace.of(ended)
     return ShownSpace({})
+
+
+def _is_running(params: Mapping[str, Any], trials: Sequence[FrozenTrial]) -> bool:
+    """Return True if a running trial has the same parameters: another process proposed them at the same moment."""
+    return any(trial.state is TrialState.RUNNING and params_of(trial) == params for trial in trials)
 
 
 def _begun_together(trials: Sequence[FrozenTrial], number: int, shown: ShownSpace) -> list[int]:

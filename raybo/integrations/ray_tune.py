@@ -19,6 +19,7 @@ import numpy as np
 from raybo import methods
 from raybo.common.arguments import a_list, a_name, one_of, truth, whole_number
 from raybo.common.errors import JournalError, MethodError, MissingExtra, RayboError, SpaceError, install_command
+from raybo.common.messages import shortened
 from raybo.common.refusals import refusing
 from raybo.integrations.tune_limit import Limit
 from raybo.integrations.tune_points import nested, parameters_of, plain, reported, whole
@@ -130,7 +131,7 @@ class RayboSearch(Searcher):
         if mode is not None:
             one_of(mode, "mode", MODES)
         if metric is not None:
-            a_name(metric, "metric")
+            metric = a_name(metric, "metric")
         if metrics is not None and (metric, mode) != (None, None):
             raise MethodError("give metric and mode for one metric, or metrics for several, not both")
         made = methods.make(method, **options)
@@ -147,7 +148,8 @@ class RayboSearch(Searcher):
             )
         super().__init__(metric=metric, mode=mode)
         given = () if points_to_evaluate is None else points_to_evaluate
-        points = [plain(point) for point in a_list(given, "points_to_evaluate", "configurations")]
+        listed = a_list(given, "points_to_evaluate", "configurations")
+        points = [plain(point, f"points_to_evaluate, point {i}") for i, point in enumerate(listed)]
         rewards: list[Any] = [None] * len(points)
         if evaluated_rewards is not None:
             rewards = a_list(evaluated_rewards, "evaluated_rewards", "known values")
@@ -343,7 +345,7 @@ class RayboSearch(Searcher):
             require_number(value, "value")
         if pruned and not is_finite(value):
             value = next((v for v in reversed(intermediate_values or ()) if is_finite(v)), value)
-        self._known.append((plain(parameters), value, "it failed elsewhere" if error else ""))
+        self._known.append((plain(parameters, "parameters"), value, "it failed elsewhere" if error else ""))
         if self._asker is not None:
             self._add_known()
 
@@ -430,9 +432,10 @@ class RayboSearch(Searcher):
         if known == DEFAULT_METRIC:  # it had no name until now
             now = None
         if not self._asks_for(now, mode):
+            wanted = shortened(f"{mode or self._asker.mode} of {metric or known}", 300)
             raise JournalError(
-                f"the search so far wanted {self._asker.mode} of {known}, but now {mode or self._asker.mode} of "
-                f"{metric or known} is asked for; give the metric and mode of before, or begin a new search"
+                f"the search so far wanted {self._asker.mode} of {known}, but now {wanted} is asked for; give "
+                "the metric and mode of before, or begin a new search"
             )
 
     def _require_one_of_the_metrics(self, metric: str | None, mode: str | None) -> None:
@@ -441,7 +444,8 @@ class RayboSearch(Searcher):
         if wanted is None or metric is None or (metric in wanted and mode in (None, wanted[metric])):
             return
         metrics = ", ".join(f"{direction} {name}" for name, direction in wanted.items())
-        raise MethodError(f"Ray Tune wants {mode} {metric}, which is not one of the search's metrics: {metrics}")
+        asked = shortened(f"{mode} {metric}", 300)
+        raise MethodError(f"Ray Tune wants {asked}, which is not one of the search's metrics: {metrics}")
 
     def _ready(self) -> Asker:
         if self._asker is None:

@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from raybo.schedulers import AnyScheduler
     from raybo.searcher.priors import Given
 
+RECOMMENDED = "recommended"  # of `refit`
+
 
 class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no types
     """Search for an estimator's hyperparameters by Bayesian optimisation with cross-validation.
@@ -84,8 +86,11 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
             names, or the first if `refit` is False or a callable.
         n_jobs: how many fits run at a time; None or 1 runs them here, -1 uses every processor of the Ray that this
             process is connected to, or of one that is started for the search.
-        refit, verbose, error_score, return_train_score: as in GridSearchCV. A configuration whose score is not a
-            finite number counts as failed.
+        refit: as in GridSearchCV, or "recommended": of one score, that configuration is chosen for which a model of all
+            scores expects the best, as `searcher_.recommendation` says. The best mean score is partly the luck of its
+            folds.
+        verbose, error_score, return_train_score: as in GridSearchCV. A configuration whose score is not a finite number
+            counts as failed.
         cv: as in GridSearchCV; it is asked for its splits once per call of `fit`, so that a splitter that shuffles
             gives every candidate the same folds.
 
@@ -271,6 +276,12 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
                 break
             batch.append(trial)
         return batch
+
+    def _select_best_index(self, refit: Any, refit_metric: Any, results: Any) -> int:
+        """Return the index of the candidate to refit, which scikit-learn asks for."""
+        if refit == RECOMMENDED and not self.multimetric_:
+            return self.searcher_.recommended.number
+        return int(super()._select_best_index(refit, refit_metric, results))
 
     def _candidate(self, trial: Trial) -> dict[str, Any]:
         """Return the estimator's parameters of a trial."""

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from raybo.common.errors import SpaceError
+from raybo.common.messages import shown
 from raybo.common.refusals import refusing
 from raybo.space import Categorical, Float, Integer, Ordinal, Space, named, same
 
@@ -43,7 +44,7 @@ def space_of(param_space: Any, where: Sequence[str] | str | None = None) -> Spac
         grids = [_parameters(each) for each in param_space]
         return Space(grids[0] if len(grids) == 1 else {ALTERNATIVES: Categorical(_different(grids))}, where)
     if not isinstance(param_space, Mapping):
-        raise SpaceError(f"a search space is a dict from parameters to their possible values, got {param_space!r}")
+        raise SpaceError(f"a search space is a dict from parameters to their possible values, got {shown(param_space)}")
     return Space(_parameters(param_space), where)
 
 
@@ -78,7 +79,7 @@ def _read(values: Any, name: str) -> Any:
     if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
         raise SpaceError(
             f"{name}: a parameter must be a list of choices, a range, a scipy distribution, raybo.Float, raybo.Integer "
-            f"or raybo.Categorical, got {values!r}; write a single value as a list"
+            f"or raybo.Categorical, got {shown(values)}; write a single value as a list"
         )
     different = _different(values)
     return Ordinal(different) if _is_ordered(different) else Categorical(different)

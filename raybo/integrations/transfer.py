@@ -21,6 +21,7 @@ from pathlib import Path
 
 from raybo import journal
 from raybo.common.errors import JournalError
+from raybo.common.files import make_directory
 from raybo.journal import Journal
 from raybo.journal.checks import Checker, description_of
 
@@ -145,7 +146,7 @@ def unload(storage: Path, scratch: Path) -> tuple[Arrival | None, list[str]]:
     Raises:
         JournalError: as `unpack`.
     """
-    storage.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(storage.parent)
     found = importlib.util.find_spec(LUGGAGE)
     arrival, arguments = None, []
     for luggage in map(Path, (found and found.submodule_search_locations) or ()):

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from raybo.common.arguments import plain_text
 from raybo.common.errors import SpaceError
+from raybo.common.messages import first_line, shown
 from raybo.space import Categorical, Config, Float, Integer, Space
 
 REPEAT_INDEX = "__trial_index__"  # ray.tune.search.repeater.TRIAL_INDEX, which Repeater adds to a configuration
@@ -20,7 +22,7 @@ def nested(space: Space, point: Mapping[str, Any]) -> dict[str, Any]:
         SpaceError: the point is no dict.
     """
     if not isinstance(point, Mapping):
-        raise SpaceError(f"a point is a dict of parameters, got {point!r}")
+        raise SpaceError(f"a point is a dict of parameters, got {shown(point)}")
     tree: dict[str, Any] = {}
     for key, value in point.items():
         path = _split(space.template, key)
@@ -33,13 +35,26 @@ def nested(space: Space, point: Mapping[str, Any]) -> dict[str, Any]:
     return tree
 
 
-def plain(value: Any) -> Any:
-    """The point with plain numbers and strings where numpy's stood."""
+def plain(point: Any, name: str) -> Any:
+    """The point with plain numbers and strings where others stood.
+
+    Raises:
+        SpaceError: it cannot be read, or contains itself; by its name.
+    """
+    try:
+        return _plain(point)
+    except RecursionError:
+        raise SpaceError(f"{name}: it is nested too deeply, or contains itself") from None
+    except Exception as error:  # noqa: BLE001  # whatever a user's object raises
+        raise SpaceError(f"{name}: it cannot be read: {first_line(error)}") from None
+
+
+def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Mapping):
-        return {key: plain(inside) for key, inside in value.items()}
-    return type(value)(plain(inside) for inside in value) if type(value) in (list, tuple) else value
+        return {plain_text(key) if isinstance(key, str) else key: _plain(inside) for key, inside in value.items()}
+    return type(value)(_plain(inside) for inside in value) if type(value) in (list, tuple) else value
 
 
 def parameters_of(space: Space, config: Mapping[str, Any]) -> dict[str, Any]:

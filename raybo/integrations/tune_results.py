@@ -87,10 +87,11 @@ def read_end(
 
 
 def _read_report(result: Mapping[str, Any], goals: Goals, context: Space | None) -> tuple[AttemptEvent, str]:
-    if not goals.is_plain:  # which goes without a context
-        return ended(result, "", goals), ""
     metric = goals.names[0]
-    end = ended(result.get(metric), "" if metric in result else f"it reported no {metric}")
+    if goals.is_plain:
+        end = ended(result.get(metric), "" if metric in result else f"it reported no {metric}")
+    else:
+        end = ended(result, "", goals)
     if context is None:
         return end, ""
     reading = read_context(context, result)

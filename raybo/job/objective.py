@@ -18,12 +18,13 @@ from raybo.common.parsing import convert
 from raybo.common.refusals import refusing
 from raybo.job.reports import require_own_thread
 from raybo.job.shared_data import is_data
+from raybo.record.fidelity import Fidelities, fidelities_of
 from raybo.record.goals import Goals, Mode
 from raybo.record.history import ONE
 from raybo.space import Space, context_space
 
 Value: TypeAlias = Literal["last", "best"]  # which of a trial's reports is its value
-Spread: TypeAlias = Literal["pack", "strict-pack", "spread"]  # of a trial's processes over the nodes
+Spread: TypeAlias = Literal["pack", "strict-pack", "spread", "strict-spread"]  # of processes over nodes
 
 RESERVED = {  # Ray's own resources: what asks for them
     "CPU": "num_cpus",
@@ -78,6 +79,7 @@ class Objective:
     goals: Goals = ONE
     processes: int | Callable[[Mapping[str, Any]], int] = 1
     spread: Spread = "pack"
+    declared_fidelity: Fidelities | None = None
 
     def __call__(self, config: Mapping[str, Any], **settings: Any) -> Any:
         """Call the function with this configuration."""
@@ -109,9 +111,9 @@ class Objective:
             raise SpaceError(f"{_place_of(self.function)}{error}") from None
         if context is not None and self.metric in context.names:
             raise ObjectiveError(f"{self.name}: {self.metric!r} is its metric and a context too; rename one of them")
-        if context is not None and not self.goals.is_plain:
+        if context is not None and self.goals.k > 1:
             raise ObjectiveError(
-                f"{self.name}: a context needs a single metric and no constraints; leave out one or the other"
+                f"{self.name}: a context needs a single metric; leave out the context, or the other metrics"
             )
         return context
 
@@ -124,6 +126,16 @@ class Objective:
         """
         steps = self._made(self.declared_steps, "number of steps")
         return None if steps is None else whole_number(steps, f"{self.name}: steps", error=ObjectiveError)
+
+    @property
+    def fidelity(self) -> Fidelities | None:
+        """What makes the job cheap, by name; None if it has no cheap versions. ObjectiveError if it is wrong."""
+        found = fidelities_of(self.declared_fidelity, self.space, ObjectiveError)
+        if found is not None and self.is_gang:
+            raise ObjectiveError(
+                f"{self.name}: fidelity does not go with several processes; leave out one or the other"
+            )
+        return found
 
     @property
     def is_gang(self) -> bool:
@@ -229,6 +241,7 @@ def objective(
     constraints: Mapping[str, str] | None = None,
     processes: int | Callable[[Mapping[str, Any]], int] = 1,
     spread: Spread = "pack",
+    fidelity: Fidelities | None = None,
     **unknown: NoReturn,
 ) -> Callable[[Callable[..., Any]], Objective]:
     """Decorate a training function so that raybo can tune it.
@@ -257,7 +270,9 @@ def objective(
             runs the function, with the variables that `torchrun` would set; all of them report the same steps, and the
             numbers of the first one count.
         spread: where they are placed: "pack" on as few nodes as possible, "strict-pack" on one node, "spread" over as
-            many nodes as possible.
+            many nodes as possible, "strict-spread" each on a node of its own.
+        fidelity: what makes the job cheap, and its range: `{"rows": raybo.Fidelity(1_000, 100_000)}`. The function
+            finds it in its configuration, and only a trial at the high end is a whole run.
     Raises:
         ObjectiveError: an argument is wrong.
     Example:
@@ -310,6 +325,7 @@ def objective(
             goals=goals,
             processes=processes,
             spread=spread,
+            declared_fidelity=fidelity,
         )
 
     return decorate

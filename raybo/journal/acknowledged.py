@@ -13,6 +13,7 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from raybo.common import systems
 from raybo.common.errors import JournalError
 
 LOOKS = 3  # at a file that is being written just now
@@ -76,7 +77,7 @@ class Marker:
         self.path = mark_path(journal)
         try:
             self.path.unlink(missing_ok=True)  # never written through, whoever made it
-            self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | systems.CLOEXEC, 0o644)
         except OSError as error:
             raise JournalError(
                 f"{journal}: {self.path.name} beside it cannot be written ({error.strerror}); "
@@ -86,11 +87,10 @@ class Marker:
     def write(self, mark: Mark) -> None:
         """Say how far the journal goes."""
         try:
-            os.pwrite(self._file, mark.to_text().encode("ascii"), 0)
+            systems.write_at(self._file, mark.to_text().encode("ascii"), 0)
         except OSError:  # the disk is full: it goes on saying less, and the journal's own commits are what counts
             return
 
     def close(self) -> None:
         """Leave no file: the journal itself says how far it goes."""
-        self.path.unlink(missing_ok=True)
-        os.close(self._file)
+        systems.remove_open(self.path, lambda: os.close(self._file))

@@ -61,7 +61,7 @@ def description_of(text: str) -> Description:
     goals = description.goals
     for name in ("objective", "method"):
         _require(isinstance(getattr(description, name), str), f"{name} is no text")
-    _require(description.context is None or goals.is_plain, "it has contexts beside several metrics or constraints")
+    _require(description.context is None or goals.k == 1, "it has contexts beside several metrics")
     _require(is_whole(description.seed) and description.seed >= 0, "seed is not a whole number from 0")
     _require(
         description.steps is None or (is_count(description.steps) and description.steps > 0), "steps is not a number"
@@ -145,6 +145,10 @@ class Checker:
         _require(fits(event.values, self.space), "its values do not fit the space")
         _require(event.seen < event.number, "it refers to later events")
         _require("origin" not in event.tags or event.tags["origin"] in list(Origin), "its origin is unknown")
+        if event.origin is Origin.ENQUEUED and "given" in event.tags:
+            names = event.tags["given"]
+            is_known = isinstance(names, list) and all(name in self.space.names for name in names)
+            _require(is_known and bool(names), "what was given of it are not parameters of the space")
 
     def _take_earlier(self, event: EarlierStudy) -> None:
         axes, n = event.axes, len(event.points)

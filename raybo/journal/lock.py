@@ -11,18 +11,17 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 import socket
 import stat
-import struct
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from raybo.common import systems
 from raybo.common.errors import JournalError, JournalInUse
 
 WAIT_SECONDS = 15.0  # for a writer whose driver is gone to disappear too: Ray takes up to eight seconds to notice
@@ -61,13 +60,13 @@ def lock_file(path: Path | str) -> Path:
 def in_use(path: Path | str) -> bool:
     """True if a process is writing the journal."""
     try:
-        handle = os.open(lock_file(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = os.open(lock_file(path), os.O_RDONLY | systems.NOFOLLOW | systems.NONBLOCK | systems.CLOEXEC)
     except FileNotFoundError:
         return False
     except OSError:
         return True
     try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)  # given back as the file is closed
+        systems.lock(handle, shared=True)  # given back as the file is closed
     except OSError as error:
         return error.errno not in _NO_LOCKS
     finally:
@@ -105,12 +104,13 @@ def acquire(path: Path, driver: int) -> Lock:
     while True:
         file = _opened(path, beside)
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            systems.lock(file.fileno())
         except OSError as error:
             if error.errno in _NO_LOCKS:
                 if os.fstat(file.fileno()).st_size == 0:
-                    beside.unlink(missing_ok=True)
-                file.close()
+                    systems.remove_open(beside, file.close)
+                else:
+                    file.close()
                 raise JournalError(
                     f"{path}: it cannot be locked ({error.strerror}); keep it on a file system with locks, such as a "
                     "local disk"
@@ -141,7 +141,7 @@ def acquire(path: Path, driver: int) -> Lock:
     except BaseException:  # passed on, likewise
         with contextlib.suppress(JournalError):  # somebody's file that is no lock stays
             _require_lock_file(path, beside, file)
-            beside.unlink(missing_ok=True)
+            systems.remove_open(beside, file.close)
         file.close()
         raise
     return Lock(beside, file, journal, made)
@@ -152,13 +152,13 @@ def release(lock: Lock) -> None:
     _let_go(lock.journal, lock.made)
     with contextlib.suppress(FileNotFoundError):
         if os.fstat(lock.file.fileno()).st_ino == os.lstat(lock.path).st_ino:  # else it is somebody else's
-            lock.path.unlink()
+            systems.remove_open(lock.path, lock.file.close)
     lock.file.close()
 
 
 def _opened(path: Path, beside: Path) -> TextIO:
     """The lock file: no link to anywhere, no device, nobody's data."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    flags = os.O_RDWR | os.O_CREAT | systems.NOFOLLOW | systems.NONBLOCK | systems.CLOEXEC
     try:
         return os.fdopen(os.open(beside, flags, 0o644), "r+", encoding="utf-8", errors="replace")
     except OSError as error:
@@ -168,7 +168,7 @@ def _opened(path: Path, beside: Path) -> TextIO:
 
 def _require_lock_file(path: Path, beside: Path, file: TextIO) -> None:
     status = os.fstat(file.fileno())
-    begins = os.pread(file.fileno(), len(_BEGINS), 0) if stat.S_ISREG(status.st_mode) else b"?"
+    begins = systems.read_at(file.fileno(), len(_BEGINS), 0) if stat.S_ISREG(status.st_mode) else b"?"
     if status.st_nlink > 1 or not _BEGINS.startswith(begins):  # what was cut short is a lock too
         raise JournalError(
             f"{path}: it cannot be locked ({beside.name} is there, and is not a lock file); move it away"
@@ -189,7 +189,7 @@ def _name_holder(path: Path, file: TextIO, driver: int) -> None:
     text = json.dumps({"driver": driver, "process": os.getpid(), "host": socket.gethostname()})
     try:
         os.ftruncate(file.fileno(), 0)
-        os.pwrite(file.fileno(), text.encode(), 0)
+        systems.write_at(file.fileno(), text.encode(), 0)
     except OSError as error:
         raise JournalError(f"{path}: it cannot be locked ({error.strerror}); make room on the disk") from error
 
@@ -207,9 +207,9 @@ def _lock_journal(path: Path) -> tuple[int, Path | None]:
             if (status.st_dev, status.st_ino) in _held:
                 raise _in_use_by_other_path(path)
         try:
-            journal = os.open(real, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            journal = os.open(real, os.O_RDWR | systems.NOFOLLOW | systems.CLOEXEC)
         except FileNotFoundError:
-            journal, made = os.open(real, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644), real
+            journal, made = os.open(real, os.O_RDWR | os.O_CREAT | os.O_EXCL | systems.CLOEXEC, 0o644), real
     except OSError as error:
         raise JournalError(f"{path}: it cannot be locked ({error.strerror}); use another file") from error
     status = os.fstat(journal)
@@ -228,11 +228,8 @@ def _lock_journal(path: Path) -> tuple[int, Path | None]:
 
 
 def _lock_bytes(path: Path, journal: int) -> None:
-    command = getattr(fcntl, "F_OFD_SETLK", None)
-    if command is None:  # not on this system: the lock file is all there is
-        return
     try:
-        fcntl.fcntl(journal, command, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, FIRST_BYTE, 1, 0))
+        systems.lock_byte(journal, FIRST_BYTE)
     except OSError as error:
         if error.errno in (errno.EAGAIN, errno.EACCES):
             raise _in_use_by_other_path(path) from None
@@ -249,10 +246,11 @@ def _in_use_by_other_path(path: Path) -> JournalInUse:
 
 def _let_go(journal: int, made: Path | None) -> None:
     status = os.fstat(journal)
-    if made is not None and status.st_size == 0:
-        made.unlink(missing_ok=True)
     _held.discard((status.st_dev, status.st_ino))
-    os.close(journal)
+    if made is not None and status.st_size == 0:
+        systems.remove_open(made, lambda: os.close(journal))
+    else:
+        os.close(journal)
 
 
 def _is_superseded(holder: Mapping[str, Any], driver: int) -> bool:
@@ -264,7 +262,8 @@ def _is_superseded(holder: Mapping[str, Any], driver: int) -> bool:
 def _driver_is_gone(holder: Mapping[str, Any]) -> bool:
     if not holder:  # just being written: look again
         return True
-    if holder.get("host") != socket.gethostname():  # nothing can be known of another machine's processes
+    # nothing can be known of another machine's processes, and to ask after one on Windows is to end it
+    if holder.get("host") != socket.gethostname() or not systems.IS_POSIX:
         return False
     try:
         os.kill(holder["driver"], 0)

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
+from raybo.common import systems
 from raybo.common.errors import JournalError
 from raybo.journal.beside import beside
 from raybo.journal.clean import clean_text
@@ -48,7 +49,7 @@ def take_note(journal: Path | str, text: str, trial: int | None = None) -> Note:
     if not 0 < len(text) <= LONGEST:
         raise JournalError(f"a note has 1 to {LONGEST} characters, got {len(text)}; shorten it, or write something")
     note = Note(datetime.now(timezone.utc).isoformat(timespec="seconds"), trial, text)
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | systems.NOFOLLOW | systems.NONBLOCK | systems.CLOEXEC
     try:
         handle = os.open(notes_path(journal), flags, 0o644)
         try:
@@ -56,7 +57,7 @@ def take_note(journal: Path | str, text: str, trial: int | None = None) -> Note:
             if not stat.S_ISREG(status.st_mode):
                 raise OSError(errno.EINVAL, "it is no regular file")
             size = status.st_size
-            torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"  # by a disk that was full
+            torn = size > 0 and systems.read_at(handle, 1, size - 1) != b"\n"  # by a disk that was full
             line = ("\n" if torn else "") + json.dumps(asdict(note)) + "\n"
             if os.write(handle, line.encode()) < len(line):  # in one go: another may be writing too
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -73,7 +74,7 @@ def take_note(journal: Path | str, text: str, trial: int | None = None) -> Note:
 def read_notes(journal: Path | str) -> list[Note]:
     """Every note, in the order in which they were taken; lines that hold none are left out."""
     try:
-        handle = os.open(notes_path(journal), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = os.open(notes_path(journal), os.O_RDONLY | systems.NOFOLLOW | systems.NONBLOCK | systems.CLOEXEC)
         with open(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 return []

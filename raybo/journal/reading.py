@@ -177,6 +177,12 @@ def as_path(given: Path | str, what: str = "a journal") -> Path:
         raise JournalError(f"{what} must be a path, got {shown(given)}") from None
     if URL.match(str(path)) and not Path(path.parts[0]).exists():
         raise JournalError(f"{what} must be a path, got the URL {shown(str(given))}; give the file alone: {path.name}")
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError as error:  # half a character, which no file's name can have
+        raise JournalError(
+            f"{shown(str(path))}: this path cannot be used ({error.reason}); give another name"
+        ) from None
     return path
 
 

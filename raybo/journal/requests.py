@@ -1,7 +1,8 @@
 """A user's requests to a study that another process runs: files in a directory beside its journal.
 
     {"ask": "stop"}                        end it, as Ctrl-C does
-    {"ask": "enqueue", "values": [...]}    run this configuration next; a row as `Space.pack` makes it
+    {"ask": "enqueue", "values": [...]}    run this configuration next; a row as `Space.pack` makes it,
+                                           with None (null) also for what is to be proposed
 
 Whoever runs a study and hears requests makes the directory, takes each request up and then removes it. So a request
 reaches a study whoever has begun it and however, and the one that comes too late waits for the next run. What is asked
@@ -20,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from raybo.common import systems
 from raybo.common.errors import JournalError
 from raybo.journal.beside import beside
 from raybo.journal.lock import in_use
@@ -27,6 +29,7 @@ from raybo.space import Row
 
 MOST_BYTES = 1_000_000  # of a request
 ENDING = ".json"
+DIGITS = 20  # of the number that a request's name begins with
 
 
 @dataclass(frozen=True)
@@ -35,12 +38,10 @@ class Request:
 
     Attributes:
         file: where it is.
-        at: when it was asked, in seconds since 1970.
         values: the configuration to run; None where the study is to stop.
     """
 
     file: Path
-    at: float
     values: Row | None
 
     def done(self) -> None:
@@ -79,10 +80,11 @@ def ask(journal: Path | str, values: Row | None = None) -> str:
     """
     request = {"ask": "stop"} if values is None else {"ask": "enqueue", "values": values}
     place = directory(journal)
-    name = f"{time.time_ns():020d}-{secrets.token_hex(4)}"
+    latest = max((int(name[:DIGITS]) for name in _names(place) if name[:DIGITS].isdecimal()), default=0)
+    name = f"{max(time.time_ns(), latest + 1):0{DIGITS}d}-{secrets.token_hex(4)}"  # in order, whatever the clock says
     written = place / f"{name}.new"
     try:
-        with open(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:
+        with open(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | systems.NOFOLLOW, 0o600), "w") as file:
             json.dump(request, file)
         os.replace(written, place / f"{name}{ENDING}")
     except OSError as error:
@@ -113,24 +115,28 @@ def require_listening(journal: Path | str, remedy: str) -> None:
 
 def waiting(journal: Path | str) -> list[Request]:
     """Return the requests that wait, the oldest first. Files that are no requests are left alone."""
-    try:
-        names = sorted(name for name in os.listdir(directory(journal)) if name.endswith(ENDING))
-    except OSError:
-        return []
-    found = [_read(directory(journal) / name) for name in names]
+    place = directory(journal)
+    found = [_read(place / name) for name in _names(place)]
     return [request for request in found if request is not None]
 
 
-def forget_stops(journal: Path | str, before: float) -> None:
-    """Remove what asked an earlier run to stop."""
+def forget_stops(journal: Path | str) -> None:
+    """Remove what asked an earlier run to stop; for whoever begins another one and holds the journal."""
     for request in waiting(journal):
-        if request.values is None and request.at < before:
+        if request.values is None:
             request.done()
+
+
+def _names(place: Path) -> list[str]:
+    try:
+        return sorted(name for name in os.listdir(place) if name.endswith(ENDING))
+    except OSError:
+        return []
 
 
 def _read(path: Path) -> Request | None:
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        with open(os.open(path, os.O_RDONLY | systems.NOFOLLOW | systems.NONBLOCK | systems.CLOEXEC), "rb") as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
                 return None
@@ -141,7 +147,7 @@ def _read(path: Path) -> Request | None:
         return None
     values = said.get("values")
     if said.get("ask") == "stop":
-        return Request(path, status.st_mtime, None)
+        return Request(path, None)
     if said.get("ask") == "enqueue" and isinstance(values, Sequence) and not isinstance(values, str):
-        return Request(path, status.st_mtime, list(values))
+        return Request(path, list(values))
     return None

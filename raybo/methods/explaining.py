@@ -46,7 +46,7 @@ class Absent(methods.Method):
 def method_of(name: str, options: Mapping[str, Any]) -> methods.Method:
     """Return the method of a journal, to explain its trials; one that stands for it if it cannot be made here."""
     try:
-        return methods.make(name, **options)
+        return methods.make(methods.kept(name), **options)
     except MethodError as error:
         return Absent(why=str(error))
 
@@ -56,7 +56,8 @@ def explain(method: methods.Method, trial: Trial, goals: Goals) -> str:
     if trial.origin is Origin.ADDED:
         return f"known from {trial.tags['from']}" if "from" in trial.tags else "added by the user"
     if trial.origin is Origin.ENQUEUED:
-        return "enqueued by the user"
+        names = trial.tags.get("given")
+        return f"enqueued by the user with {', '.join(names)}; the rest proposed" if names else "enqueued by the user"
     if trial.origin is Origin.CONFIRMED:
         return f"to confirm trial {trial.tags['confirms']}"
     if trial.origin is Origin.GUESSED:
@@ -73,7 +74,8 @@ def explain(method: methods.Method, trial: Trial, goals: Goals) -> str:
         why = method.explain(
             {**trial.tags, IN_UNITS: in_units(trial.tags, goals)} if EXPECTS in trial.tags else trial.tags
         )
-        return "; ".join(filter(None, [why, cost_in_words(trial.tags)]))
+        at = " and ".join(f"at {value:,} {name}" for name, value in trial.fidelity.items())
+        return "; ".join(filter(None, [why, at, cost_in_words(trial.tags)]))
 
 
 def in_units(tags: Tags, goals: Goals) -> str:

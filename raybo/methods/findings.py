@@ -79,6 +79,12 @@ class Findings:
         if (expected := self.expected(trial)) is None:
             return f"{about}, the best so far; there are too few trials for a model"
         among = " over the contexts" if ledger.context is not None else ""
+        if among and ledger.goals.constraints:
+            among += (
+                "; in the worst of them it may break constraints, as all others may"
+                if self._may_break(trial)
+                else (", and that it meets the constraints in the worst of them")
+            )
         best = ledger.incumbent
         better = "more" if ledger.goal.larger_is_better else "less"
         luck = (
@@ -93,10 +99,11 @@ class Findings:
         """The feasible trial with the best value measured, the earliest of equals; `recommended` is the one to use.
 
         If a context is declared, it is the one with the best estimated expectation over it: a lucky context does not
-        make a trial the best. The estimate and its standard deviation, in the user's units, are
-        `best.details["expected"]` and `["expected_sd"]`, once enough trials have finished for a model; `best.value` is
-        what the trial measured. If no trial has finished, it is the best of the pruned trials that got furthest, and
-        its `value` is None.
+        make a trial the best. With constraints, those compete for which a model is sure that they are met on average
+        over the worst twentieth of the contexts; if there are none, it is the one that comes closest. The estimate and
+        its standard deviation, in the user's units, are `best.details["expected"]` and `["expected_sd"]`, once enough
+        trials have finished for a model; `best.value` is what the trial measured. If no trial has finished, it is the
+        best of the pruned trials that got furthest, and its `value` is None.
 
         Raises:
             TrialError: no trial has finished or was pruned yet, none satisfies all constraints (the message says which
@@ -202,6 +209,13 @@ class Findings:
 
         with limit_threads(1):
             return self._with_estimate(*best_expected(ledger.history))
+
+    def _may_break(self, trial: Trial) -> bool:
+        """True if a model is not sure that a trial's configuration meets the constraints in the worst contexts."""
+        from raybo.context import breaks_constraints
+
+        with limit_threads(1):
+            return breaks_constraints(self.ledger.history, trial.number)
 
     def _best_expected(self) -> Trial:
         history, incumbent = self.ledger.history, self.ledger.incumbent

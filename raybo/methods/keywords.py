@@ -68,7 +68,6 @@ class MethodOptions(TypedDict, total=False):
     repeats: int
     restart: bool
     restarts: int
-    rounds: Literal["none", "dosed", "divided"]
     samples: int | None
     sensitivity: Literal["fast", "exact"]
     solver: Literal["random-grid", "lbfgsb", "nelder-mead", "cg"]
@@ -78,7 +77,6 @@ class MethodOptions(TypedDict, total=False):
     stride: float
     t_sigma: float
     top: int | None
-    trusted: float
     tune: bool
     upper: float | Sequence[float]
     variant: Literal["paper", "released", "bounds", "slice", "kappa"]

@@ -33,8 +33,10 @@ class Method(Options, ABC):
     Attributes:
         needs_context: True if it works only on a study that declares a context.
         takes_goals: True if it supports several metrics and constraints.
+        takes_constraints: True if it supports constraints beside a single metric.
         models_reports: True if it models the reports of running trials itself; otherwise it is given predicted values.
         uses_guesses: True if it searches near a space's guesses after the first trial.
+        chooses_fidelity: True if it proposes cheap versions of a job, if `history.fidelity` says that there are any.
     Example:
         >>> import dataclasses
         >>> from raybo.methods import Method, Proposal, option
@@ -51,8 +53,10 @@ class Method(Options, ABC):
 
     needs_context: ClassVar[bool] = False
     takes_goals: ClassVar[bool] = False
+    takes_constraints: ClassVar[bool] = False
     models_reports: ClassVar[bool] = False
     uses_guesses: ClassVar[bool] = False
+    chooses_fidelity: ClassVar[bool] = False
 
     @abstractmethod
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:

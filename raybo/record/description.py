@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from raybo.record.fidelity import Fidelities, fidelities_from_json, fidelities_to_json
 from raybo.record.goals import Goals, Mode
 from raybo.space import Space, label
 
@@ -22,11 +23,12 @@ DEFAULTS_SINCE_0_2: Mapping[str, Any] = {  # left out of the JSON if they say no
     "value": "last",
     "scheduler": None,
     "scheduler_options": {},
+    "fidelity": None,
 }
 RENAMED: Mapping[str, str] = {"prior": "gamma_prior"}  # options of raybo's own methods, as journals of 0.2 call them
 COMPARED = (  # in this order
     *("objective", "settings", "metric", "mode", "method", "options", "seed"),
-    *("metrics", "constraints", "steps", "value", "scheduler", "scheduler_options", "generation"),
+    *("metrics", "constraints", "steps", "value", "fidelity", "scheduler", "scheduler_options", "generation"),
 )
 
 
@@ -48,6 +50,7 @@ class Description:
         scheduler: name of the rule that ends trials early; None if there is none.
         scheduler_options: the scheduler's options that were given.
         generation: version of the rules by which methods propose; 1 for those of raybo 0.1.
+        fidelity: what makes the job cheap, by name; None if there are no cheap versions of it.
     """
 
     objective: str
@@ -63,6 +66,7 @@ class Description:
     scheduler: str | None = None
     scheduler_options: Mapping[str, Any] = field(default_factory=dict)
     generation: int = 1
+    fidelity: Fidelities | None = None
 
     @property
     def metric(self) -> str:
@@ -98,6 +102,7 @@ class Description:
             "value": self.value,
             "scheduler": self.scheduler,
             "scheduler_options": dict(self.scheduler_options),
+            "fidelity": fidelities_to_json(self.fidelity),
         }
         silent = {name for name, default in DEFAULTS_SINCE_0_2.items() if said[name] == default}
         return {name: value for name, value in said.items() if name not in silent}
@@ -118,6 +123,7 @@ class Description:
         context = rest.pop("context", None)
         rest["options"] = current_options(rest["method"], rest.get("options", {}))
         space = Space.from_json(rest.pop("space"))
+        rest["fidelity"] = fidelities_from_json(rest.get("fidelity"))
         return cls(**rest, goals=parsed, space=space, context=None if context is None else Space.from_json(context))
 
     def over(self, space: Space, context: Space | None) -> Description:

@@ -252,6 +252,7 @@ class Asked(TrialEvent):
     gain: float | None = field(default=None, metadata=NUMBER)  # expected, in the metric's units, for stop_below_gain
     takes: float | None = field(default=None, metadata=POSITIVE)  # expected seconds, for stop_when_not_worth
     spent: float | None = field(default=None, metadata=SECONDS)  # of the budget, when it was asked for; in its unit
+    fidelity: int | None = field(default=None, metadata=NUMBERED)  # at which it runs; None for a whole run
 
     @property
     def point(self) -> Array:  # (d,)

@@ -194,8 +194,7 @@ class Goals:
         """
         rules = {} if constraints is None else by_name(constraints, "constraints", "bounds by name", ValueError)
         bounds = tuple(Constraint.read(name, text) for name, text in rules.items())
-        a_name(metric, "metric", ValueError)
-        one_of(mode, "mode", MODES, ValueError)
+        metric, mode = a_name(metric, "metric", ValueError), one_of(mode, "mode", MODES, ValueError)
         wanted = {metric: mode} if metrics is None else by_name(metrics, "metrics", "modes by name", ValueError)
         if not 1 <= len(wanted) <= MOST:
             raise ValueError(f"metrics must be 1 to {MOST} names with 'max' or 'min', got {len(wanted)}")

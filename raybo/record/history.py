@@ -32,6 +32,7 @@ from raybo.record.events import (
     Tags,
     Told,
 )
+from raybo.record.fidelity import Fidelity
 from raybo.record.goals import Goals, are_kept, within_reach
 from raybo.record.record_table import RecordTable
 from raybo.record.states import FAILURES, OPEN, State
@@ -50,11 +51,13 @@ class Proposal:
         x: (d,), a point of the unit cube.
         tags: plain JSON, stored with the trial and read back through the history.
         in_design: True for a point of an initial design, from which no improvement is expected.
+        fidelity: at which it runs, one of the levels below the last; None for a whole run.
     """
 
     x: Array
     tags: Tags = field(default_factory=dict)
     in_design: bool = False
+    fidelity: int | None = None
 
 
 class History:
@@ -66,6 +69,7 @@ class History:
         context_cube: the space of the contexts; None where the study declares none.
         steps: how many steps a whole run has; None where that is not declared.
         judged: place among the metrics of the one that schedulers look at.
+        fidelity: what makes the job cheap, which takes the place of the steps; None if there are no cheap versions.
     Attributes:
         generation: of the rules by which methods propose and schedulers judge, see GENERATION.
         next_context: (dc,), the context that the next trial will meet, where that is known beforehand; else None.
@@ -86,11 +90,13 @@ class History:
         context_cube: Cube | None = None,
         steps: int | None = None,
         judged: int = 0,
+        fidelity: Fidelity | None = None,
     ) -> None:
         self.cube = cube
         self.goals = goals
         self.context_cube = context_cube
-        self.steps = steps
+        self.steps = steps if fidelity is None else fidelity.high
+        self.fidelity = fidelity
         self.judged = judged
         self.reports_in_order: Sequence[tuple[int, int, float]] = Grown()
         self.generation = GENERATION
@@ -106,7 +112,7 @@ class History:
 
     def copy(self) -> History:
         """A history that later events of this one do not change."""
-        other = History(self.cube, self.goals, self.context_cube, self.steps, self.judged)
+        other = History(self.cube, self.goals, self.context_cube, self.steps, self.judged, self.fidelity)
         other.planned, other.last_event, other.records = self.planned, self.last_event, self.records.copy()
         other.next_context, other.reports_in_order = self.next_context, self.reports_in_order
         other.generation, other.predicted_open = self.generation, self.predicted_open
@@ -259,6 +265,12 @@ class History:
     def value_of(self, y: float) -> float:
         """A value of the metric that schedulers look at in the user's sign, to be told, of one that is maximised."""
         return self.goals.each[self.judged].value_of(y)
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The first and the last step of a whole run, which must be known; the lowest and the highest fidelity."""
+        assert self.steps is not None
+        return (1 if self.fidelity is None else self.fidelity.low), self.steps
 
     @property
     def judged_metric(self) -> str | None:

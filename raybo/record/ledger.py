@@ -24,6 +24,7 @@ from raybo.common.errors import TrialError
 from raybo.common.messages import shown
 from raybo.common.refusals import refusing
 from raybo.record.events import Asked, Event, Told
+from raybo.record.fidelity import Fidelities
 from raybo.record.goals import Goals, Mode
 from raybo.record.history import GENERATION, History
 from raybo.record.pareto import hypervolume
@@ -44,6 +45,7 @@ class Ledger:
         steps: how many steps a whole run has; None where that is not declared.
         judged: the metric that schedulers look at; None for the first.
         generation: version of the rules by which methods propose and schedulers judge.
+        fidelities: what makes the job cheap; None if there are no cheap versions.
     Attributes:
         goals: what is wanted. goal: which of two values is better, with several metrics of the first.
         trials: every trial as users see it, in the order of asking.
@@ -61,6 +63,7 @@ class Ledger:
         steps: int | None = None,
         judged: str | None = None,
         generation: int = GENERATION,
+        fidelities: Fidelities | None = None,
     ) -> None:
         self.space = space
         self.context = context
@@ -68,12 +71,15 @@ class Ledger:
         self.goal = self.goals.first
         self.trials: list[Trial] = []
         place = 0 if judged is None else self.goals.names.index(judged)
-        self.history = History(space.cube, self.goals, None if context is None else context.cube, steps, place)
+        fidelity = next(iter((fidelities or {}).values()), None)
+        self.history = History(
+            space.cube, self.goals, None if context is None else context.cube, steps, place, fidelity
+        )
         self.history.generation = generation
         self.incumbent: Trial | None = None
         self.front: list[Trial] = []
         self._front_values = np.empty((0, self.goals.k))  # of several metrics: maximised, in the front's order
-        self._declared = Declared(space, context, self.goals)
+        self._declared = Declared(space, context, self.goals, fidelities)
 
     @property
     def planned(self) -> int | None:
@@ -129,16 +135,19 @@ class Ledger:
                 raise TrialError(self.nearest)
             if self.furthest is not None:
                 return self.furthest
-            raise TrialError("no trial has finished yet, so there is no best one")
+            kind = "trial" if self.history.fidelity is None else "whole run"
+            raise TrialError(f"no {kind} has finished yet, so there is no best one")
         return self.incumbent
 
     @property
     def furthest(self) -> Trial | None:
         """The pruned trial that came furthest, the best report of those; None where one has finished or none reported.
 
+        None too if the job has cheap versions: which of them is best says little of whole runs.
+
         A report of an early step is no result, so it is compared with others of the same step only.
         """
-        if self.count(State.FINISHED) or not self.count(State.PRUNED):
+        if self.count(State.FINISHED) or not self.count(State.PRUNED) or self.history.fidelity is not None:
             return None
         pruned = [trial for trial in self.trials if trial.state is State.PRUNED and trial.step]
         if not pruned:

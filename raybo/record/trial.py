@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from raybo.common.messages import shown
 from raybo.record.events import MEMORY, Asked, AttemptEvent, Failed, Tags, Told
+from raybo.record.fidelity import Fidelities
 from raybo.record.goals import Goals
 from raybo.record.origin import Origin, origin_of
 from raybo.record.states import FAILURES, OPEN, State
@@ -98,6 +99,11 @@ class Record:
         return self.state is State.FAILED and isinstance(self.outcome, Failed) and self.outcome.cause == MEMORY
 
     @property
+    def fidelity(self) -> int | None:
+        """The fidelity at which it runs; None for a whole run."""
+        return None if self.asked is None else self.asked.fidelity
+
+    @property
     def first_metric(self) -> Sequence[tuple[int, float]]:
         """As `reports`, of the first metric, whichever schedulers look at."""
         return self.curves[0] if self.curves else self.reports
@@ -109,6 +115,7 @@ class Declared(NamedTuple):
     space: Space
     context: Space | None
     goals: Goals
+    fidelities: Fidelities | None = None
 
 
 class Trial:
@@ -124,6 +131,7 @@ class Trial:
         violations: by how much it breaks constraints, by name, those that must hold at every step in its worst report;
             empty if it keeps them, or has not finished.
         context: the context that it observed; None if none is declared or known.
+        fidelity: at which it runs, by name, if there are cheap versions of the job; empty otherwise.
         tags: what the method noted about the proposal.
         attempt: from 1; grows when it starts again, because its worker was lost or the user asked for it.
         reason: why it failed or was stopped; empty otherwise.
@@ -188,6 +196,12 @@ class Trial:
         """The context that it observed."""
         row, space = self._record.context, self._declared.context
         return None if row is None or space is None else space.unpack(row)
+
+    @property
+    def fidelity(self) -> dict[str, int]:
+        """At which it runs, by name; empty if there are no cheap versions of the job."""
+        at = self._record.fidelity
+        return {name: at or each.high for name, each in (self._declared.fidelities or {}).items()}
 
     @cached_property
     def tags(self) -> Tags:
@@ -284,13 +298,26 @@ class Trial:
         several = f"values={dict(self.values)}" if self.values else f"value={self.value!r}"
         parts += [] if self.value is None else [several]
         parts += [f"violations={dict(self.violations)}"] if self.violations else []
-        parts += [f"{self.config}"] + ([] if self.context is None else [f"context={self.context}"])
+        parts += [f"{self.config}"] + [f"{name}={at}" for name, at in self.fidelity.items()]
+        parts += [] if self.context is None else [f"context={self.context}"]
         parts += [f"reason={shown(self.reason)}"] if self.reason else []
         return f"Trial({', '.join(parts)})"
 
 
 _COMPARED = (
-    *("number", "state", "value", "config", "context", "tags", "attempt", "reason", "seconds", "suggest_seconds"),
+    *(
+        "number",
+        "state",
+        "value",
+        "config",
+        "fidelity",
+        "context",
+        "tags",
+        "attempt",
+        "reason",
+        "seconds",
+        "suggest_seconds",
+    ),
     *("suggest_processor_seconds", "details", "checkpoint", "values", "violations", "reports", "last_run"),
 )
 

@@ -62,7 +62,8 @@ def curves(study: Study) -> ReportFigure | None:
     for rung in rungs(study):
         fig.add_vline(x=rung, line={"color": GREY, "width": 1, "dash": "dash"})
     frame = Frame.of(study.goal, _values(reporting))
-    fig.update_xaxes(title="step")
+    fidelities = study.description.fidelity
+    fig.update_xaxes(title="step" if fidelities is None else escaped(", ".join(fidelities)))
     fig.update_yaxes(title=escaped(study.description.metric), **frame.layout)
     pruned = study.count(State.PRUNED)
     saved = saved_share(study.trials, study.steps)
@@ -72,8 +73,10 @@ def curves(study: Study) -> ReportFigure | None:
         share = f", which saved {100 * saved:.0f} % of the steps of the trials that ended" if saved else ""
         caption += f" The {pruned} pale ones were pruned{by}{share}."
     caption += " Dashed lines are rungs, at which trials are compared." if rungs(study) else ""
+    if fidelities is not None:
+        caption = f"Each point is a trial at fewer {escaped(', '.join(fidelities))} than a whole run has."
     caption += frame.note
-    return ReportFigure("curves", "Learning curves", caption, fig)
+    return ReportFigure("curves", "Learning curves" if fidelities is None else "Cheap versions", caption, fig)
 
 
 def rungs(study: Study) -> list[int]:

@@ -44,4 +44,6 @@ def verdict_in_words(trial: Trial) -> str:
     """Return why it was ended or has to wait, and by which rule; empty if neither holds."""
     if trial.state not in (State.PRUNED, State.PAUSED):
         return ""
+    if trial.fidelity:
+        return trial.reason
     return f"{trial.state} after step {trial.step} by {trial.details.get('rule', 'the user')}: {trial.reason}"

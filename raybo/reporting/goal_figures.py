@@ -56,13 +56,14 @@ def front(study: Study) -> ReportFigure | None:
     broken = subsample(study, [trial for trial in done if trial.violations])
     size = mark_size(len(done))
     frames = {
-        name: _frame(study, goal, name, done) for name, goal in zip(study.goals.names, study.goals.each, strict=True)
+        name: front_frame(study, goal, name, done)
+        for name, goal in zip(study.goals.names, study.goals.each, strict=True)
     }
     shades = {"cmin": -0.5 * len(study.trials), "cmax": len(study.trials)}  # the first would be white on white
     for i, (a, b) in enumerate(pairs):
         where = {"row": i // columns + 1, "col": i % columns + 1}
         if study.goals.k == 2 and study.front:
-            xs, ys = _stairs(study, a, b)
+            xs, ys = front_line(study, a, b)
             line = {"color": ORANGE, "width": 1.6}
             fig.add_trace(go.Scatter(x=xs, y=ys, mode="lines", line=line, showlegend=False, hoverinfo="skip"), **where)
         for name, trials, marker in (
@@ -101,7 +102,7 @@ def front(study: Study) -> ReportFigure | None:
     return ReportFigure("front", "Pareto front", caption, fig)
 
 
-def _frame(study: Study, goal: Goal, name: str, done: list[Trial]) -> Frame:
+def front_frame(study: Study, goal: Goal, name: str, done: list[Trial]) -> Frame:
     """Return the axis of a metric, which holds the whole front."""
     values, front = (np.array([trial.values[name] for trial in trials]) for trials in (done, study.front))
     return Frame.of(goal, values, inside=front)
@@ -228,8 +229,8 @@ def success(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure 
     return ReportFigure("success", "Probability of success", caption, fig)
 
 
-def _stairs(study: Study, a: str, b: str) -> tuple[list[float], list[float]]:
-    """The corners of the line that bounds what a front of two metrics dominates."""
+def front_line(study: Study, a: str, b: str) -> tuple[list[float], list[float]]:
+    """Return the corners of the line that bounds what a front of two metrics dominates."""
     xs: list[float] = []
     ys: list[float] = []
     for trial in study.front:  # the best of the first metric first: the second improves along it

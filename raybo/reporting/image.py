@@ -16,6 +16,7 @@ from raybo.record.trial import Trial
 from raybo.reporting.axes import Axis, axes_of, centre, leader, places_of
 from raybo.reporting.emulator import Emulator
 from raybo.reporting.frame import Frame, colour_range
+from raybo.reporting.goal_figures import front_frame, front_line
 from raybo.reporting.importance import Importance, importance
 from raybo.reporting.model_figures import map_of
 from raybo.reporting.run_figures import best_line
@@ -66,13 +67,13 @@ def write_image(study: Study, path: Path) -> None:
     with mpl.rc_context(STYLE):
         if emulator is None or found is None:
             figure = Figure(figsize=(6.4, 3.2), layout="constrained")
-            _best_so_far(study, figure.add_subplot())
+            _first(study, figure.add_subplot())
         else:
             figure = Figure(figsize=(9.8, 5.8), layout="constrained")
             parts: Any = figure.subfigures(2, 1)  # so that long names above leave no hole below
             upper, lower = parts
             first, second, third = upper.subplots(1, 3)
-            _best_so_far(study, first)
+            _first(study, first)
             _importance(study, found, second)
             axes = [axis for axis in (axes_of(study)[i] for i in found.order) if centre(study, axis) is not None]
             if pair := next((pair for pair in combinations(axes, 2) if centre(study, *pair) is not None), None):
@@ -84,6 +85,32 @@ def write_image(study: Study, path: Path) -> None:
         drawn = io.BytesIO()
         figure.savefig(drawn, format=path.suffix[1:].lower())
     write_file(path, drawn.getvalue())
+
+
+def _first(study: Study, plot: Axes) -> None:
+    if study.goals.k > 1 and study.front:
+        _front(study, plot)
+    else:
+        _best_so_far(study, plot)
+
+
+def _front(study: Study, plot: Axes) -> None:
+    """Draw the trials by their first two metrics, and the front."""
+    done = [trial for trial in study.trials if trial.state is State.FINISHED and trial.feasible]
+    (a, b), numbers = study.goals.names[:2], {trial.number for trial in study.front}
+    others = [trial for trial in done if trial.number not in numbers]
+    plot.plot([t.values[a] for t in others], [t.values[b] for t in others], ".", color=BLUE, alpha=0.6, label="trial")
+    if study.goals.k == 2:
+        plot.plot(*front_line(study, a, b), color=ORANGE, linewidth=1.2)
+    front = study.front
+    plot.plot([t.values[a] for t in front], [t.values[b] for t in front], ".", color=ORANGE, label="on the front")
+    for name, goal, which in ((a, study.goals.each[0], "x"), (b, study.goals.each[1], "y")):
+        frame = front_frame(study, goal, name, done)
+        if frame.is_log:
+            getattr(plot, f"set_{which}scale")("log")
+        getattr(plot, f"set_{which}lim")(*frame.ends)
+    plot.set(xlabel=a, ylabel=b)
+    plot.legend(**LEGEND)
 
 
 def _best_so_far(study: Study, plot: Axes) -> None:
@@ -179,6 +206,9 @@ def _scale(plot: Axes, axis: Axis, which: str) -> None:
         getattr(plot, f"set_{which}ticks")(places, axis.labels)
     elif axis.is_log:
         getattr(plot, f"set_{which}scale")("log")
+        formatter, ticks = plain_logarithms(), getattr(plot, f"{which}axis")
+        ticks.set_major_formatter(formatter())
+        ticks.set_minor_formatter(formatter())
     low, high = axis.range
     if axis.is_log:
         low, high = low * (low / high) ** EDGE, high * (high / low) ** EDGE
@@ -187,3 +217,17 @@ def _scale(plot: Axes, axis: Axis, which: str) -> None:
         edge = max(EDGE * (high - low), 0.5 * (high - low) / steps if axis.is_stepped else 0.0)
         low, high = low - edge, high + edge
     getattr(plot, f"set_{which}lim")(low, high)
+
+
+def plain_logarithms() -> type[Any]:
+    """Return matplotlib's formatter of a logarithmic axis, but with 20 in place of 2 x 10^1 if all of it is short."""
+    from matplotlib.ticker import LogFormatterSciNotation
+
+    class Plain(LogFormatterSciNotation):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            text: str = super().__call__(x, pos)
+            axis: Any = self.axis
+            low, high = sorted(axis.get_view_interval())
+            return f"{x:g}" if text and 5e-4 < low and high < 2e5 else text
+
+    return Plain

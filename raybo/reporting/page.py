@@ -38,6 +38,8 @@ section, figure {{ margin: 14px 0; padding: 16px 18px; }}
 figcaption {{ color: #5a616a; margin: 0 0 6px; max-width: 78em; }}
 .tables {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(300px, 1fr)); gap: 0 14px; }}
 .whole {{ grid-column: 1 / -1; min-width: 0; }}
+.whole + div, .tables > div:only-child {{
+  grid-column: 1 / -1; display: grid; grid-template-columns: repeat(auto-fit, minmax(300px, 1fr)); gap: 0 14px; }}
 table {{ border-collapse: collapse; width: 100%; font-size: 14px; }}
 th, td {{ text-align: left; padding: 4px 10px 4px 0; border-bottom: 1px solid #eceff2; vertical-align: top; }}
 th {{ color: #5a616a; font-weight: 500; }}

@@ -98,7 +98,7 @@ def best_so_far(study: Study) -> ReportFigure | None:
         ((State.PRUNED,), "pruned", "line-ns-open", STATE_COLOURS[State.PRUNED]),
         ((State.PAUSED,), "paused", "pentagon-open", STATE_COLOURS[State.PAUSED]),
         ((State.STOPPED,), "stopped", "square-open", GREY),
-        ((State.PENDING,), "running", "triangle-up-open", STATE_COLOURS[State.PENDING]),
+        ((State.PENDING,), "running or enqueued", "triangle-up-open", STATE_COLOURS[State.PENDING]),
     ):
         chosen = subsample(study, [trial for trial in study.trials if trial.state in states])
         if chosen:

@@ -6,7 +6,6 @@ import html
 import math
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
 from typing import cast
 
 from raybo.common.messages import counted
@@ -14,7 +13,7 @@ from raybo.record.states import FAILURES, State
 from raybo.record.trial import Trial, saved_share
 from raybo.reporting.formatting import shown
 from raybo.reporting.tables import furthest_in_words, of_planned
-from raybo.reporting.timeline import pauses_of
+from raybo.reporting.timeline import pauses_of, seconds_of
 from raybo.space import Categorical, Float, Integer, Ordinal, Parameter, choice_names
 from raybo.study.study import Study
 
@@ -54,7 +53,7 @@ def facts(study: Study) -> str:
     if running := study.count(State.PENDING):
         facts.append(("", "running or enqueued", str(running)))
     if pruned := study.count(State.PRUNED):
-        facts.append(("", "pruned", str(pruned)))
+        facts.append(("", "pruned" if d.fidelity is None else "of them no whole runs", str(pruned)))
         if saved := saved_share(study.trials, study.steps):
             facts.append(("", "of the steps saved", f"{100 * saved:.0f} %"))
     if waiting := study.count(State.PAUSED):
@@ -110,7 +109,7 @@ def best_configuration(study: Study) -> str:
             )
             for trial in study.front
         ]
-        return f"<section class=whole><h2>Pareto front</h2><div class=wide>{_table(head, front)}</div></section>"
+        return f"<section class=whole><h2>On the Pareto front</h2><div class=wide>{_table(head, front)}</div></section>"
     if study.incumbent is None:
         return f"<section><h2>Nothing is feasible yet</h2><p class=what>{html.escape(study.nearest)}</p></section>"
     used = study.recommended
@@ -129,6 +128,7 @@ def settings(study: Study) -> str:
             *((f"scheduler option {key}", str(value)) for key, value in d.scheduler_options.items()),
         ]
     rows += [("steps per trial", str(d.steps))] if d.steps is not None else []
+    rows += [(f"fidelity {name}", str(fidelity)) for name, fidelity in (d.fidelity or {}).items()]
     rows += [("seed", str(d.seed)), *((f"setting {key}", str(value)) for key, value in d.settings.items())]
     space = [
         (name, range_in_words(parameter))
@@ -210,8 +210,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _elapsed(study: Study) -> float:
-    times = [datetime.fromisoformat(event.at) for event in study.events if event.at]
-    return (times[-1] - times[0]).total_seconds() if times else 0.0
+    return max(seconds_of(study.events).values(), default=0.0)
 
 
 def _duration(seconds: float) -> str:

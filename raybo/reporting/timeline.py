@@ -47,12 +47,13 @@ def spans(study: Study) -> list[Span]:
     timed = [event for event in study.events if event.at]
     if not timed:
         return []
-    start, last = _seconds(timed[0].at), _seconds(timed[-1].at)
+    clock = seconds_of(study.events)
+    last = clock[timed[-1].number]
     asked: dict[int, float] = {}
     waiting: set[int] = set()  # enqueued, and no more than that
     found: list[tuple[float, float, int, str, State]] = []
     for event in timed:
-        number, at = event.trial, _seconds(event.at)
+        number, at = event.trial, clock[event.number]
         if number is None:
             continue
         waiting.discard(number)
@@ -68,7 +69,7 @@ def spans(study: Study) -> list[Span]:
         if event.kind in (Kind.BEGUN, Kind.RETRIED, Kind.RESUMED):  # also of a trial that had failed
             asked[number] = at
     found += [(at, max(at, last), number, "", State.PENDING) for number, at in asked.items() if number not in waiting]
-    return _in_lanes((begin - start, end - start, number, host, state) for begin, end, number, host, state in found)
+    return _in_lanes(found)
 
 
 def joined(found: list[Span]) -> list[Span]:
@@ -108,22 +109,38 @@ def pauses_of(study: Study) -> list[tuple[float, float]]:
     timed = [event for event in study.events if event.at]
     if not timed:
         return []
-    start = until = _seconds(timed[0].at)
+    clock, until = seconds_of(study.events), 0.0
     least = 2.0 * max([LEAST_PAUSE, *(max(t.seconds or 0.0, t.suggest_seconds) for t in study.trials)])
-    active = [_ran(event, at := _seconds(event.at), at) for event in timed]
+    active = [_ran(event, at := clock[event.number], at) for event in timed]
     found = []
     for begin, end in sorted(active):
         if begin - until > least:
-            found.append((until - start, begin - start))
+            found.append((until, begin))
         until = max(until, end)
+    return found
+
+
+def seconds_of(events: Sequence[Event]) -> dict[int, float]:
+    """Return when each event was, by its number, in seconds since the first of them.
+
+    Where the computer's clock was set back, no time passes.
+    """
+    found, before, elapsed = dict[int, float](), None, 0.0
+    for event in events:
+        if event.at:
+            at = _seconds(event.at)
+            elapsed += 0.0 if before is None else max(0.0, at - before)
+            found[event.number], before = elapsed, at
     return found
 
 
 def _ran(event: Event, asked: float, ended: float) -> tuple[float, float]:
     if "started" not in event.data or event.data.get("seconds") is None:
         return asked, ended
-    begin = _seconds(str(event.data["started"]))
-    return begin, begin + float(event.data["seconds"])
+    seconds = float(event.data["seconds"])
+    began = ended + (_seconds(str(event.data["started"])) - _seconds(event.at))  # by the clock of its host
+    begin = max(0.0, min(began, ended - seconds))
+    return begin, begin + seconds
 
 
 def _in_lanes(rows: Iterable[tuple[float, float, int, str, State]]) -> list[Span]:

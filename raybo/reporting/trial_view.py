@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from raybo.common import systems
 from raybo.common.errors import TrialError
 from raybo.common.terminal import without_colours
 from raybo.journal.beside import OUTPUT
@@ -38,6 +41,7 @@ def trial_view(study: Study, number: int) -> Group:
     trial = study.trials[number]
     parts: list[RenderableType] = [_heading(study, trial)]
     parts += _section("configuration", [(n, shown(v)) for n, v in study.space.named_values(trial.config)])
+    parts += _section("fidelity", [(name, f"{at:,}") for name, at in trial.fidelity.items()])
     tags = [(key, _brief(value)) for key, value in trial.tags.items()]
     parts += [Text("\nreason", style="bold"), Text(f"  {study.explain(trial)}")]
     parts += _section("tags", tags)
@@ -54,7 +58,7 @@ def trial_view(study: Study, number: int) -> Group:
         parts += [Text("\ntraceback", style="bold"), Text(str(trace).rstrip())]
     parts += notes_view(study, number)
     if directory := study.directory(trial):
-        parts += _output(directory / OUTPUT, next(e.at for e in study.events if e.trial == number))
+        parts += _output(directory / OUTPUT, earliest(happened))
     if places := study.files(trial):
         parts += [Text("\nfiles", style="bold"), *(Text(f"  {place}") for place in places)]
     return Group(*parts)
@@ -88,7 +92,7 @@ def _section(title: str, rows: list[tuple[str, str]]) -> list[RenderableType]:
 
 def _curve(study: Study, trial: Trial) -> list[RenderableType]:
     """Return its learning curve as a line of blocks, and the verdict on it; nothing if it has reported nothing."""
-    if not trial.step:
+    if not trial.step or trial.fidelity:
         return []
     values = [value for _, value in trial.reports]
     first, last, best = trial.reports[0], trial.reports[-1], study.goal.best_of(values)
@@ -102,11 +106,20 @@ def _curve(study: Study, trial: Trial) -> list[RenderableType]:
     return list(lines)
 
 
-def _output(path: Path, asked: str) -> list[RenderableType]:
+def earliest(events: Sequence[Event]) -> float:
+    """Return the earliest time that events of a trial tell, in seconds since 1970; minus infinity if they tell none.
+
+    That is when it was asked for, unless the computer's clock was set back since.
+    """
+    told = ((event.at, event.data.get("seconds") or 0.0) for event in events if event.at)
+    return min((datetime.fromisoformat(at).timestamp() - float(seconds) for at, seconds in told), default=-math.inf)
+
+
+def _output(path: Path, begun: float) -> list[RenderableType]:
     """Return the end of its output; nothing if that is older than the trial, of another study of this name."""
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            if asked and os.fstat(file.fileno()).st_mtime + 1 < datetime.fromisoformat(asked).timestamp():
+        with open(os.open(path, os.O_RDONLY | systems.NOFOLLOW | systems.NONBLOCK), "rb") as file:
+            if os.fstat(file.fileno()).st_mtime + 1 < begun:
                 return []
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - OUTPUT_LINES * 1_000))

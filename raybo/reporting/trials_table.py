@@ -93,14 +93,18 @@ class Trials:
         return table
 
     def _values(self) -> list[tuple[str, list[str]]]:
-        """Return the columns of numbers: the metrics, the seconds, and the steps if any trial reports."""
+        """Return the columns of numbers: the metrics, the seconds, and the fidelity, or the steps if trials report."""
         trials, study = self.trials, self.study
         names = [study.description.metric, *study.goals.needed[1:]]
         columns = [(name, [self._value(trial, name) for trial in trials]) for name in names]
         columns.append(("s", ["" if trial.seconds is None else f"{trial.seconds:.2f}" for trial in trials]))
         if (cost := study.history.cost) is not None:
             columns.append((cost, [_cost(trial, cost) for trial in trials]))
-        if reports_anything(study):
+        if study.description.fidelity is not None:
+            columns += [
+                (name, [f"{trial.fidelity[name]:,}" for trial in trials]) for name in study.description.fidelity
+            ]
+        elif reports_anything(study):
             columns.append(("steps", [steps_of(study, trial) for trial in trials]))
         return columns
 

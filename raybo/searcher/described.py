@@ -13,6 +13,7 @@ from raybo.common.arguments import by_name, whole_number
 from raybo.common.errors import MethodError, SpaceError
 from raybo.common.messages import shown
 from raybo.record.description import Description
+from raybo.record.fidelity import fidelities_of
 from raybo.record.goals import Goals, Mode
 from raybo.record.history import GENERATION
 from raybo.schedulers import Scheduler
@@ -34,6 +35,7 @@ def described(
     scheduler: tuple[schedulers.AnyScheduler | None, Mapping[str, Any]],
     generation: int | None,
     kept: Kept | None,
+    fidelity: Any,
 ) -> Made:
     """Return what `Searcher`'s arguments describe, with the method and the scheduler; it documents them.
 
@@ -41,6 +43,7 @@ def described(
         method, scheduler: with the options of each.
         goals: metric, mode, metrics and constraints.
         kept: the journal, which says what the arguments leave out.
+        fidelity: as the user gave it.
     """
     earlier = None if kept is None else kept.description
     if space is None:
@@ -56,6 +59,7 @@ def described(
     steps = None if steps is None else whole_number(steps, "steps")
     rule, rule_options = scheduler_or_earlier(*scheduler, earlier)
     made_rule = scheduler_for(rule, rule_options, steps, wanted)
+    fidelities = fidelities_of(fidelity, space, MethodError)
     if earlier is not None:
         seed, generation = (
             ours if given is None else given for given, ours in ((seed, earlier.seed), (generation, earlier.generation))
@@ -77,6 +81,7 @@ def described(
         if is_kept
         else _values(made_rule, rule_options),
         generation=GENERATION if generation is None else whole_number(generation, "generation"),
+        fidelity=earlier.fidelity if fidelities is None and earlier is not None else fidelities,
     )
     if earlier is not None:
         description = replace(description, objective=earlier.objective, settings=earlier.settings, value=earlier.value)
@@ -88,8 +93,24 @@ def require_possible(description: Description, method: methods.Method) -> None:
     if description.context is None and method.needs_context:
         raise MethodError(f"{methods.label(method)} needs a context; declare one beside the space, or use gp-ucb")
     methods.require_goals(method, description.goals, has_context=description.context is not None)
+    if description.fidelity is not None:
+        _require_fidelity(description, method)
     if description.generation > GENERATION:
         raise MethodError(f"generation must be from 1 to {GENERATION}, got {shown(description.generation)}")
+
+
+def _require_fidelity(description: Description, method: methods.Method) -> None:
+    """MethodError if there is something in a description that does not go with cheap versions of the job."""
+    if not method.chooses_fidelity:
+        raise MethodError(f"{methods.label(method)} does not choose a fidelity; leave fidelity out, or use auto")
+    for what, is_there in {
+        "several metrics or constraints": not description.goals.is_plain,
+        "a context": description.context is not None,
+        "steps": description.steps is not None,
+        "a scheduler": description.scheduler is not None,
+    }.items():
+        if is_there:
+            raise MethodError(f"fidelity does not go with {what}; leave out one or the other")
 
 
 def _values(made: methods.Method | Scheduler, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,8 +141,9 @@ def method_or_earlier(
     """Return the method and its options as given, or as the journal has them, or the default method."""
     if earlier is None:
         return "auto" if method is None else method, options
-    is_same = method is None or (not isinstance(method, methods.Method) and methods.name_of(method) == earlier.method)
-    return earlier.method if method is None else method, earlier.options if is_same and not options else options
+    if method is None or (not isinstance(method, methods.Method) and methods.name_of(method) == earlier.method):
+        return methods.kept(earlier.method), options or earlier.options
+    return method, options
 
 
 def scheduler_or_earlier(

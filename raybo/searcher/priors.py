@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 from collections.abc import Iterable, Sequence
@@ -76,9 +77,10 @@ def fitting(paths: Iterable[Path], wanted: Wanted) -> list[tuple[Path, EarlierSt
 def _listed(given: object) -> list[Any]:
     if isinstance(given, (str, os.PathLike)) or _is_study(given):
         return [given]
-    if not isinstance(given, (list, tuple)):
-        raise JournalError(f"prior must be a study, a journal, or a list of them, got {shown(given)}")
-    return list(given)
+    if isinstance(given, (list, tuple)):
+        with contextlib.suppress(Exception):  # whatever a user's object raises
+            return list(given)
+    raise JournalError(f"prior must be a study, a journal, or a list of them, got {shown(given)}")
 
 
 def _source(given: Any, wanted: Wanted, known: Sequence[EarlierStudy]) -> list[EarlierStudy]:
@@ -114,7 +116,10 @@ def journals_named(given: Any, own: Path | None) -> tuple[list[Path], bool]:
 
 
 def _is_study(given: object) -> bool:
-    return hasattr(given, "events") and hasattr(given, "description")
+    try:
+        return hasattr(given, "events") and hasattr(given, "description")
+    except Exception:  # noqa: BLE001  # whatever a user's object raises
+        return False
 
 
 def _those_that_fit(paths: Sequence[Path], wanted: Wanted, where: str) -> list[EarlierStudy]:

@@ -35,6 +35,7 @@ class Stream(IntEnum):
     PROPOSAL = 0
     FALLBACK = 1
     TRIAL = 2  # of the job's own, as `current_trial().seed`
+    REST = 3  # what a configuration leaves out that is given in part, if the proposal has no value for it
 
 
 def trial_seed(study: int, number: int) -> int:
@@ -69,15 +70,9 @@ def proposed(
     """
     if context:
         history = history.with_next_context(np.array(context["c"]))
-    proposal, seconds = _proposal(history, method, description.seed)
-    _require_proposal(proposal, history, description.method)
-    space = description.space
-    x = space.snap(proposal.x[None, :])
-    row = space.rows(x)[0]
-    if origin_of(proposal.tags) is Origin.GUESSED:
-        row = space.as_guessed(row)
-    tags = proposal.tags if history.budget is None else {**proposal.tags, **cost_tags(history, x[0])}
-    asked = _asked(history, x, row, tags, seconds, context)
+    proposal, row, x, seconds = proposal_for(history, method, description)
+    tags = proposal.tags if history.budget is None else {**proposal.tags, **cost_tags(history, x[0], proposal.fidelity)}
+    asked = replace(asked_for(history, x, row, tags, seconds, context), fidelity=proposal.fidelity)
     if with_gain and not proposal.in_design and asked.origin is None:
         costs = TrialCosts.of(history)
         return replace(asked, gain=expected_gain(history, x[0]), takes=None if costs is None else costs.at(x[0]))
@@ -88,7 +83,21 @@ def named(history: History, space: Space, config: Mapping[str, Any], tags: Tags)
     """Return the event of asking for a configuration that the user names; SpaceError if it does not fit the space."""
     row = space.pack(config)
     space.require_allowed(row)
-    return _asked(history, space.snap(space.points([row])), row, tags, (0.0, 0.0), {})
+    return asked_for(history, space.snap(space.points([row])), row, tags, (0.0, 0.0), {})
+
+
+def proposal_for(
+    history: History, method: methods.Method, description: Description
+) -> tuple[Proposal, Row, Array, Seconds]:
+    """Return what is proposed after a history, its row, its runnable point (1, d), and the time that it took."""
+    proposal, seconds = _proposal(history, method, description.seed)
+    _require_proposal(proposal, history, description.method)
+    space = description.space
+    x = space.snap(proposal.x[None, :])
+    row = space.rows(x)[0]
+    if origin_of(proposal.tags) is Origin.GUESSED:
+        row = space.as_guessed(row)
+    return proposal, row, x, seconds
 
 
 def _proposal(history: History, method: methods.Method, seed: int) -> tuple[Proposal, Seconds]:
@@ -107,7 +116,8 @@ def _proposal(history: History, method: methods.Method, seed: int) -> tuple[Prop
     return proposal, (time.perf_counter() - started, time.thread_time() - processor)
 
 
-def _asked(history: History, x: Array, row: Row, tags: Tags, seconds: Seconds, context: ContextFields) -> Asked:
+def asked_for(history: History, x: Array, row: Row, tags: Tags, seconds: Seconds, context: ContextFields) -> Asked:
+    """Return the event of asking for a point of the cube (1, d), whose row this is."""
     return Asked(
         len(history),
         x=x[0].tolist(),

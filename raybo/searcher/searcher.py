@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from raybo import methods, schedulers
-from raybo.common.arguments import whole_number
+from raybo.common.arguments import finite_number, whole_number
 from raybo.common.errors import MethodError, TrialError
 from raybo.common.refusals import refusing
 from raybo.methods.findings import Findings
@@ -28,6 +28,7 @@ from raybo.record.events import (
     Told,
     TrialEvent,
 )
+from raybo.record.fidelity import Fidelities, ran_at
 from raybo.record.goals import Mode
 from raybo.record.history import History
 from raybo.record.ledger import Ledger
@@ -36,11 +37,13 @@ from raybo.record.results import reported, step_of, told
 from raybo.record.states import State
 from raybo.record.trial import Trial
 from raybo.schedulers import Scheduler, Verdict
-from raybo.schedulers.rule import Rule
+from raybo.schedulers.rule import JOB, Rule
 from raybo.searcher.described import described, require_possible, scheduler_for
 from raybo.searcher.last_verdicts import LastVerdicts
+from raybo.searcher.named import enqueued, same_as
 from raybo.searcher.proposing import named, proposed
-from raybo.space import Space
+from raybo.space import Row, Space
+from raybo.space.partial import partial_row
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,6 +79,8 @@ class Searcher(Findings):
         constraints: bounds on the numbers given to `tell`, by name: `{"memory": "<= 2e9"}`.
         metric: the name of a single metric, None for "value"; with constraints, `tell` takes a dict that holds it.
         steps: how many steps a whole run has, if trials report as they go.
+        fidelity: what makes the job cheap, `{"rows": raybo.Fidelity(1_000, 100_000)}`: each trial then says in
+            `trial.fidelity` at how many rows to run it, and only a whole run can be the best.
         scheduler: the name of the rule that ends trials early, see `raybo schedulers`, or your own, as for a method;
             None for no rule.
         scheduler_options: its options.
@@ -91,7 +96,7 @@ class Searcher(Findings):
         SpaceError: the space or the context is not valid, there is no space, or a prior has no parameter in common.
         MethodError: the method, the scheduler, an option, the mode, the seed, a metric, a constraint, or the number of
             trials or steps is wrong; the method needs a context, or does not support several metrics or constraints; or
-            the scheduler needs steps.
+            the scheduler needs steps; or the fidelity does not go with them.
         JournalInUse: another process, or another searcher, is writing the journal.
         JournalError: the journal cannot be written, or is about another study; a prior cannot be read, or says nothing
             of this study.
@@ -136,6 +141,7 @@ class Searcher(Findings):
         scheduler_options: Mapping[str, Any] | None = None,
         storage: Path | str | None = None,
         prior: Given = (),
+        fidelity: Fidelities | None = None,
         **options: Unpack[MethodOptions],
     ) -> None:
         kept = None
@@ -154,6 +160,7 @@ class Searcher(Findings):
                 (scheduler, {} if scheduler_options is None else scheduler_options),
                 generation,
                 kept,
+                fidelity,
             )
             self._begin(description, made, rule)
             priors = []
@@ -193,7 +200,7 @@ class Searcher(Findings):
             []
         """
         if method is None:
-            method = methods.make(description.method, **description.options)
+            method = methods.make(methods.kept(description.method), **description.options)
         if scheduler is None:
             scheduler = scheduler_for(
                 description.scheduler, description.scheduler_options, description.steps, description.goals
@@ -211,7 +218,9 @@ class Searcher(Findings):
         name = description.scheduler
         self.rule = None if scheduler is None or name is None else Rule(name, scheduler)
         judged = None if self.rule is None else self.rule.metric
-        self.ledger = Ledger(self.space, self.goals, self.context, self.steps, judged, description.generation)
+        self.ledger = Ledger(
+            self.space, self.goals, self.context, self.steps, judged, description.generation, description.fidelity
+        )
         self.history = self.ledger.history
         self.trials = self.ledger.trials
         self._warned = False
@@ -280,9 +289,35 @@ class Searcher(Findings):
         self._commit()
         return self.trials[numbers[0]] if n is None else [self.trials[number] for number in numbers]
 
+    def enqueue(self, config: Mapping[str, Any]) -> Trial:
+        """Have a configuration run before anything else is proposed: `ask` returns it.
+
+        Parameters that it leaves out are as the method proposes them now, with knowledge of all trials. One that was
+        enqueued before is not enqueued again, so that the same lines continue a study.
+
+        Raises:
+            SpaceError: the configuration, as far as it is given, does not fit the space.
+            JournalError: the journal cannot be written.
+        Example:
+            >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1), "y": raybo.Float(0, 1)}, seed=0)
+            >>> trial = searcher.enqueue({"x": 0.25})
+            >>> searcher.ask().config["x"]
+            0.25
+        """
+        row = partial_row(self.space, config)
+        if (before := same_as(self.space, self.trials, row)) is not None:
+            return before
+        trial = self._apply(self.enqueued(self.history, row))
+        self._enqueued.append(trial.number)
+        return trial
+
     @refusing(TrialError, OF_TRIAL)
     def tell(
-        self, trial: Trial | int, value: float | Mapping[str, Any], context: Mapping[str, Any] | None = None
+        self,
+        trial: Trial | int,
+        value: float | Mapping[str, Any],
+        context: Mapping[str, Any] | None = None,
+        seconds: float | None = None,
     ) -> Trial:
         """Tell the result of a trial, with the context that it observed; trials may be told in any order.
 
@@ -291,19 +326,36 @@ class Searcher(Findings):
         numbers, text of up to 1,000 characters, and lists, dicts and arrays of up to 10 kB as JSON. What JSON cannot
         hold is left out.
 
+        A trial at less than the full fidelity ends as `pruned`, with a report there and without a value. The seconds
+        that it took tell what a fidelity saves; without them trials are expected to take in proportion to it.
+
         If a context is declared but none is given, the trial's value counts, but nothing is learned from it about
         contexts; the first such trial raises a warning.
 
         Raises:
             TrialError: the trial is unknown or not pending, a number that is needed is missing or not finite (`fail`
-                such a trial), no context is declared, or this one does not match the declared one.
+                such a trial), the seconds are no number from 0, no context is declared, or this one does not match the
+                declared one.
         """
         number = self._pending(trial)
-        ended = self._apply(Told(number, **told(value, number, self.goals), **self._read(context, number)))
+        if seconds is not None:
+            seconds = finite_number(seconds, f"trial {number}: seconds", at_least=0, error=TrialError)
+        if (at := self.history.records[number].fidelity) is not None:
+            return self._tell_cheap(number, at, value, seconds)
+        result = told(value, number, self.goals)
+        ended = self._apply(Told(number, **result, seconds=seconds, **self._read(context, number)))
         if self.context is not None and ended.context is None and not self._warned:
             self._warned = True
             warnings.warn(f"trial {number}: {NO_CONTEXT}", stacklevel=2)
         return ended
+
+    def _tell_cheap(self, number: int, at: int, value: float | Mapping[str, Any], seconds: float | None) -> Trial:
+        """End a trial that was no whole run, as `raybo.job.cheap_version` has a job end it."""
+        fidelities = self.description.fidelity
+        assert fidelities is not None
+        said = told(value, number, self.goals)
+        reason = ran_at(fidelities, at, self.goals.names[0], said["value"])
+        return self._apply(Reported(number, step=at, **said), Pruned(number, reason=reason, rule=JOB, seconds=seconds))
 
     @refusing(TrialError, OF_TRIAL)
     def fail(self, trial: Trial | int, reason: str, context: Mapping[str, Any] | None = None) -> Trial:
@@ -446,6 +498,18 @@ class Searcher(Findings):
         """
         return named(self.history, self.space, config, {"origin": origin, **(source or {})})
 
+    def enqueued(self, history: History, row: Row, spent: float | None = None) -> Asked:
+        """The event of asking for a configuration that is to be run, with the rest as proposed; else like `propose`.
+
+        Args:
+            history: what is known.
+            row: what is given, as `raybo.space.partial` makes it.
+            spent: how much of the study's budget is used, in its unit; None for what the history says.
+        Raises:
+            SpaceError: it breaks a rule of the space, whatever the rest is.
+        """
+        return enqueued(history.with_spent(spent), self.method, self.description, row)
+
     def apply(self, event: E) -> E:
         """Take in an event, new or from a journal; returns it with its number.
 
@@ -475,6 +539,8 @@ class Searcher(Findings):
 
     def _next(self, context: Mapping[str, Any] | None) -> int:
         """The number of the next trial to run: one that was enqueued, or a proposal. The caller commits it."""
+        while self._enqueued and self.trials[self._enqueued[0]].state is not State.PENDING:
+            self._enqueued.popleft()  # the user has told it, and did not ask
         if not self._enqueued:
             return self.apply(self.propose(self.history, context)).trial
         number = self._enqueued[0]

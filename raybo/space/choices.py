@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybo.common.errors import SpaceError
-from raybo.common.messages import shown
+from raybo.common.messages import shortened, shown
 from raybo.common.refusals import refusing
 from raybo.space.levels import LISTED_LEVELS, MIDDLE, Array, check_guess
 from raybo.space.numeric import Float, Integer
@@ -83,7 +83,7 @@ class Categorical:
             for i, choice in enumerate(self.choices):
                 if agree(choice, value):
                     return i
-        raise SpaceError(f"{name}: {shown(value)} is not one of {shown(list(self.choices))}")
+        raise SpaceError(f"{shortened(name, 300)}: {shown(value)} is not one of {shown(list(self.choices))}")
 
     @refusing(SpaceError, "accept takes a value and the parameter's name")
     def accept(self, value: object, name: str) -> Any:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from raybo.common.arguments import finite_number, is_number, one_of
 from raybo.common.errors import SpaceError
-from raybo.common.messages import shown
+from raybo.common.messages import shortened, shown
 from raybo.common.refusals import refusing
 from raybo.space.levels import LISTED_LEVELS, MIDDLE, Array, check_guess
 
@@ -145,17 +145,18 @@ class Float(_Number):
     def accept(self, value: object, name: str) -> float:
         """Return the value as it will be run; raise SpaceError if it is not one of this parameter's."""
         if not is_number(value):
-            raise SpaceError(f"{name}: a number is needed, got {shown(value)}")
+            raise SpaceError(f"{shortened(name, 300)}: a number is needed, got {shown(value)}")
         number = float(value)
         below, above = 1e-9 * (self.low if self.log else self.high - self.low), 1e-9 * (self.high - self.low)
         if not self.low - below <= number <= self.high + above:
-            raise SpaceError(f"{name}: {number} lies outside [{self.low}, {self.high}]")
+            raise SpaceError(f"{shortened(name, 300)}: {number} lies outside [{self.low}, {self.high}]")
         number = min(max(number, self.low), self.high)
         if self.step is not None and self.low < self.high:
             index = round((number - self.low) / self.step)
             nearest = float(_grid(self, np.array([index]))[0])
             if abs(nearest - number) > 1e-6 * self.step:
-                raise SpaceError(f"{name}: {number} is not a whole number of steps of {self.step} from {self.low}")
+                steps = f"steps of {self.step} from {self.low}"
+                raise SpaceError(f"{shortened(name, 300)}: {number} is not a whole number of {steps}")
             return nearest
         return number
 
@@ -261,12 +262,13 @@ class Integer(_Number):
     def accept(self, value: object, name: str) -> int:
         """Return the value as it will be run; raise SpaceError if it is not one of this parameter's."""
         if not is_number(value) or value != int(value):
-            raise SpaceError(f"{name}: a whole number is needed, got {shown(value)}")
+            raise SpaceError(f"{shortened(name, 300)}: a whole number is needed, got {shown(value)}")
         number = int(value)
         if not self.low <= number <= self.high:
-            raise SpaceError(f"{name}: {number} lies outside [{self.low}, {self.high}]")
+            raise SpaceError(f"{shortened(name, 300)}: {number} lies outside [{self.low}, {self.high}]")
         if (number - self.low) % self.step:
-            raise SpaceError(f"{name}: {number} is not a whole number of steps of {self.step} from {self.low}")
+            steps = f"steps of {self.step} from {self.low}"
+            raise SpaceError(f"{shortened(name, 300)}: {number} is not a whole number of {steps}")
         return number
 
     def encode(self, values: Sequence[Any]) -> Array:  # (n,)

@@ -12,11 +12,11 @@ from types import NoneType
 from typing import Any, cast
 
 from raybo.common.errors import SpaceError
-from raybo.common.messages import shown
+from raybo.common.messages import shortened, shown
 from raybo.space.branches import branches_of
 from raybo.space.objects import equal, object_from_json, object_to_json
 from raybo.space.parameters import Categorical, Float, Integer, Ordinal, Parameter, Scale
-from raybo.space.paths import Path, label
+from raybo.space.paths import Path, label, named
 from raybo.space.tune import HalfOpen, is_domain
 
 
@@ -119,7 +119,7 @@ def row_of(template: Any, config: Any, path: Path) -> Iterator[float | int | Non
             try:
                 value = config[key]
             except (KeyError, IndexError, TypeError):
-                raise SpaceError(f"{label((*path, key))}: missing from the configuration") from None
+                raise SpaceError(f"{named((*path, key))}: missing from the configuration") from None
             yield from row_of(inside, value, (*path, key))
 
 
@@ -159,11 +159,14 @@ def refuse_different(template: Any, config: Any, path: Path) -> None:
         if not _is_constant(template, config):
             raise SpaceError(f"{label(path)}: it is always {shown(template)} in this space, got {shown(config)}")
     elif isinstance(template, dict) and isinstance(config, Mapping):
+        names = list(template)  # found by comparison: the hash of a user's key may raise
         for key in config:
-            if key not in template:
-                known = ", ".join(map(str, template))
-                raise SpaceError(f"{label((*path, key))}: not a parameter of the space, which has {known}")
-            refuse_different(template[key], config[key], (*path, key))
+            if key not in names:
+                known = shortened(", ".join(map(str, template)), 1_000)
+                raise SpaceError(f"{named((*path, key))}: not a parameter of the space, which has {known}")
+        for name in names:
+            if name in config:
+                refuse_different(template[name], config[name], (*path, name))
     elif isinstance(template, (list, tuple)) and isinstance(config, (list, tuple)):
         if len(config) > len(template):
             raise SpaceError(f"{label(path)}: it has {len(template)} items in the space, got {len(config)}")

@@ -28,6 +28,8 @@ def columns_of(
 
     What a model expects of the trials is in `expected` and `expected_sd`, unless that is None.
 
+    If the job has cheap versions, `fidelity` is the number of rows, folds or the like at which a trial ran.
+
     With several metrics or constraints each number that is asked for has a column of its name, and the value is that of
     the first metric; `violations` says, as JSON, by how much constraints are broken, in studies where they are.
 
@@ -43,6 +45,8 @@ def columns_of(
         "attempt": [trial.attempt for trial in trials],
         "reason": [trial.reason for trial in trials],
     }
+    if any(trial.fidelity for trial in trials):
+        table["fidelity"] = _fidelities(trials)
     if any(trial.violations for trial in trials):
         table["violations"] = _violations(trials)
     table |= _expected(trials, expected)
@@ -94,6 +98,8 @@ def to_dataframe(
     frame = {name: pd.Series(table[name], dtype=dtype) for name, dtype in NUMBERS.items()}
     frame["state"] = pd.Series(pd.Categorical(table["state"], categories=[str(state) for state in State]))
     frame["reason"] = pd.Series(table["reason"], dtype="str")
+    if "fidelity" in table:
+        frame["fidelity"] = pd.Series(_fidelities(trials), dtype="int64")
     if "violations" in table:
         frame["violations"] = pd.Series(table["violations"], dtype=object)
     frame |= {name: pd.Series(values, dtype="float64") for name, values in _expected(trials, expected).items()}
@@ -112,6 +118,10 @@ def to_dataframe(
         is_number = all(value is None or type(value) in (int, float) for value in values)
         frame[name] = pd.Series(values, dtype="float64" if is_number else object)
     return pd.DataFrame({name: frame[name] for name in table})
+
+
+def _fidelities(trials: Sequence[Trial]) -> list[int]:
+    return [at for trial in trials for at in trial.fidelity.values()]
 
 
 def _violations(trials: Sequence[Trial]) -> list[str | None]:

@@ -17,6 +17,7 @@ from raybo.record.events import Asked, Paused, Pruned, Reported, Resumed, Told
 from raybo.record.ledger import Ledger
 from raybo.record.origin import Origin
 from raybo.searcher import Searcher
+from raybo.searcher.named import given_row
 from raybo.study.study import Study, require_study
 
 ROUNDING = 1e-6  # relative: other processors and versions of numpy were seen to differ by 3e-12 at most
@@ -28,7 +29,7 @@ class Replayed:
 
     Attributes:
         trial: its number.
-        differs: what is not as it was: "x", "tags", or both; empty where the proposal is the same.
+        differs: what is not as it was: "x", "tags", "fidelity", or several; empty where the proposal is the same.
         is_rounding: whether only last digits differ, as on another processor or under another version of numpy.
         distance: how far the point is from the recorded one, on the axis where it is furthest; axes have length 1.
         tags: names of the tags that differ by more than rounding.
@@ -44,6 +45,8 @@ class Replayed:
 def replay(study: Study) -> Iterator[Replayed]:
     """Propose each trial again after the events that it had seen, in order; those that a user named are left out.
 
+    Of a configuration that a user enqueued in part, the rest is proposed again.
+
     Proposals are the same to the last digit on the machine that made them. Other processors and other versions of numpy
     or scipy may round otherwise.
     """
@@ -51,11 +54,17 @@ def replay(study: Study) -> Iterator[Replayed]:
     searcher = Searcher.of(study.description)
     ahead = iter(study.events)
     for asked in study.events:
-        if not isinstance(asked, Asked) or asked.origin not in (None, Origin.PRIOR):
+        if not isinstance(asked, Asked):
+            continue
+        is_partial = asked.origin is Origin.ENQUEUED and "given" in asked.tags
+        if not is_partial and asked.origin not in (None, Origin.PRIOR):
             continue
         while searcher.ledger.last_event < asked.seen:
             searcher.apply(next(ahead))
-        again = searcher.propose(searcher.history, asked.context_in(study.context), spent=asked.spent)
+        if is_partial:
+            again = searcher.enqueued(searcher.history, given_row(study.space, asked), spent=asked.spent)
+        else:
+            again = searcher.propose(searcher.history, asked.context_in(study.context), spent=asked.spent)
         yield _compared(again, asked)
 
 
@@ -64,12 +73,16 @@ def _compared(again: Asked, asked: Asked) -> Replayed:
         again = replace(again, tags={name: tag for name, tag in again.tags.items() if name != EXPECTS})
     names = again.tags.keys() | asked.tags.keys()
     tags = tuple(sorted(name for name in names if not _are_near(again.tags.get(name), asked.tags.get(name))))
-    pairs = {"x": (again.x, asked.x), "tags": (again.tags, asked.tags)}
+    pairs = {
+        "x": (again.x, asked.x),
+        "tags": (again.tags, asked.tags),
+        "fidelity": (again.fidelity, asked.fidelity),
+    }
     differs = tuple(name for name, (now, then) in pairs.items() if now != then)
     return Replayed(
         asked.trial,
         differs,
-        is_rounding=bool(differs) and not tags and _are_near(again.x, asked.x),
+        is_rounding=bool(differs) and not tags and again.fidelity == asked.fidelity and _are_near(again.x, asked.x),
         distance=float(np.max(np.abs(again.point - asked.point), initial=0.0)),
         tags=tags,
     )

@@ -64,7 +64,13 @@ class Study(Findings):
         self.goals = description.goals
         self.steps = description.steps
         self.ledger = Ledger(
-            self.space, self.goals, self.context, description.steps, description.judged, description.generation
+            self.space,
+            self.goals,
+            self.context,
+            description.steps,
+            description.judged,
+            description.generation,
+            description.fidelity,
         )
         for event in self.events:
             self.ledger.apply(event)

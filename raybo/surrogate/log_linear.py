@@ -76,6 +76,32 @@ class LogLinear:
         return mean, variance, (slopes * self.weights) @ to_axis, (2.0 * slopes * (along @ self.root.T)) @ to_axis
 
 
+@dataclass(frozen=True, eq=False)
+class Slice:
+    """A model where its last coordinate has one value, as a model of the others.
+
+    Attributes:
+        model: the whole. last: the coordinate. offset: is added to the mean.
+    """
+
+    model: LogLinear
+    last: float
+    offset: float = 0.0
+
+    def moments(self, X: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m,)
+        """Return the mean and the variance of a logarithm, noise included."""
+        mean, variance = self.model.moments(self._whole(X))
+        return mean + self.offset, variance
+
+    def moments_and_gradients(self, X: Array) -> tuple[Array, Array, Array, Array]:  # (m,), (m,), (m, d), (m, d)
+        """Return the mean and the variance, and the gradients of both."""
+        mean, variance, slope, growth = self.model.moments_and_gradients(self._whole(X))
+        return mean + self.offset, variance, slope[:, :-1], growth[:, :-1]
+
+    def _whole(self, X: Array) -> Array:  # (m, d + 1)
+        return np.column_stack([X, np.full(len(X), self.last)])
+
+
 def _features(X: Array, levels: Sequence[Array | None]) -> tuple[Array, Array, list[int]]:  # (m, p), (m, p)
     """Return the features, of unit variance over the cube if they have an order, their slopes, and their axes."""
     columns, slopes, axes = [], [], []

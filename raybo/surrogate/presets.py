@@ -52,10 +52,13 @@ def structured_model(
     is_warped: bool = False,
     is_sum: bool = False,
     has_trend: bool = False,
+    has_fidelity: bool = False,
     mean: Literal["zero", "constant"] = "zero",
 ) -> Model:
     """Return the standard model with further parts of its kernel, see `structured`, and of categories its own prior."""
-    structure = Structure.of(categorical, is_warped=is_warped, is_sum=is_sum, has_trend=has_trend)
+    structure = Structure.of(
+        categorical, is_warped=is_warped, is_sum=is_sum, has_trend=has_trend, has_fidelity=has_fidelity
+    )
     return replace(standard_model(), structure=structure, mean=mean)
 
 

@@ -28,6 +28,8 @@ from raybo.surrogate.warping import warped, warped_slope
 # two categories are 1 apart, numbers 0.4 in root mean square: with the length-scales of numbers one category that
 # differs would leave a correlation of 0.05, and if all axes were categories no result would say anything of another
 CATEGORY = Hyperparameter(LogNormal(1.1, 1.0), low=5e-3, high=20.0, start=math.exp(1.1))
+# the last of a few fidelities is expected to be much like the one before: from the lowest to the highest, 0.8
+FIDELITY = Hyperparameter(LogNormal(0.7, 0.7), low=5e-2, high=20.0, start=2.0)
 SUM = Hyperparameter(LogNormal(0.0, 1.5), low=1e-3, high=1e2, start=1.0)
 TREND = Hyperparameter(LogNormal(-2.3, 1.5), low=1e-4, high=1e2, start=math.exp(-2.3))
 WARP = Hyperparameter(LogNormal(0.0, 0.7), low=math.exp(-2.3), high=math.exp(2.3), start=1.0)
@@ -43,12 +45,14 @@ class Structure:
     Attributes:
         categorical: per axis, true if only equality of coordinates counts.
         is_warped, is_sum, has_trend: the parts.
+        has_fidelity: true if the last axis is that of a fidelity.
     """
 
     categorical: tuple[bool, ...]
     is_warped: bool = False
     is_sum: bool = False
     has_trend: bool = False
+    has_fidelity: bool = False
 
     @classmethod
     def of(
@@ -58,11 +62,16 @@ class Structure:
         is_warped: bool = False,
         is_sum: bool = False,
         has_trend: bool = False,
+        has_fidelity: bool = False,
     ) -> Structure:
         """Return the parts that matter on such axes: categories have no slopes and no ends, and one axis has no sum."""
         has_order = not all(categorical)
         return cls(
-            tuple(categorical), is_warped and has_order, is_sum and len(categorical) > 1, has_trend and has_order
+            tuple(categorical),
+            is_warped and has_order,
+            is_sum and len(categorical) > 1,
+            has_trend and has_order,
+            has_fidelity,
         )
 
     @property
@@ -85,6 +94,8 @@ class Structure:
     ) -> tuple[Hyperparameter, ...]:  # p of them
         """Return the hyperparameters of each entry of theta, given those that every kernel has."""
         lengthscales = [CATEGORY if is_categorical else lengthscale for is_categorical in self.categorical]
+        if self.has_fidelity:
+            lengthscales[-1] = FIDELITY
         scales = [outputscale] + [SUM] * self.is_sum + [TREND] * self.has_trend
         warps = [WARP] * (2 * len(self.ordered) * self.is_warped)
         return (*lengthscales, *scales, *warps, noise_variance)

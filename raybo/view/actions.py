@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from raybo.common.errors import JournalError, SpaceError, TrialError
+from raybo.common.errors import JournalError, TrialError
 from raybo.common.messages import shown
 from raybo.journal import requests
 from raybo.journal.notes import Note, read_notes, take_note
-from raybo.space import Categorical, Row, Space
-from raybo.study import warm_start
-from raybo.view.facts import Json, named, text
+from raybo.study import enqueueing
+from raybo.view.facts import Json, text
 from raybo.view.followed import Followed
 
 MOST_NOTES = 500  # a page shows so many notes, the newest
@@ -49,7 +48,8 @@ def enqueue(followed: Followed, values: Sequence[Any]) -> str:
 
     Args:
         followed: the study.
-        values: in the order of the parameters: numbers, positions of choices, None for what is not open.
+        values: in the order of the parameters: numbers, positions of choices, None for what is not open or is to be
+            proposed.
     Raises:
         SpaceError: it does not fit the space.
         TrialError: it was enqueued before.
@@ -57,9 +57,8 @@ def enqueue(followed: Followed, values: Sequence[Any]) -> str:
     """
     # written while nothing else here reads it: as a writer leaves, all readers of its process lose SQLite's locks, and
     # another process could remove the log under them
-    with followed.now() as study:
-        config = study.space.unpack(row_of(study.space, values))
-        return warm_start.enqueue(followed.path, config)
+    with followed.now():
+        return enqueueing.enqueue_row(followed.path, values)
 
 
 def note(followed: Followed, said: object, trial: object) -> Json:
@@ -80,30 +79,6 @@ def note(followed: Followed, said: object, trial: object) -> Json:
 def notes(path: Path, trial: int | None = None) -> list[Json]:
     """Return the notes about a study and its trials, or about one trial."""
     return [_note(one) for one in read_notes(path) if trial is None or one.trial == trial][-MOST_NOTES:]
-
-
-def row_of(space: Space, values: Sequence[Any]) -> Row:
-    """Return a configuration in the order of the space's parameters, as `Space.pack` does.
-
-    Raises:
-        SpaceError: a parameter is missing, or not open beside what is chosen, or its value is invalid.
-    """
-    if len(values) != space.d:
-        raise SpaceError(f"{space.d} values are needed, one for each parameter, got {len(values)}")
-    row: Row = []
-    for (name, parameter), condition, value in zip(named(space), space.cube.conditions, values, strict=True):
-        is_open = condition is None or row[condition[0]] == condition[1]
-        if is_open is (value is None):
-            raise SpaceError(f"{name}: missing" if is_open else f"{name}: it has no meaning with the other choices")
-        if not is_open:
-            row.append(None)
-        elif not isinstance(parameter, Categorical):
-            row.append(parameter.accept(value, name))
-        elif type(value) is int and 0 <= value < len(parameter.choices):
-            row.append(value)
-        else:
-            raise SpaceError(f"{name}: the position of a choice is needed, got {shown(value)}")
-    return row
 
 
 def _note(one: Note) -> Json:

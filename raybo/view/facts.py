@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any, TypeAlias
 
 from raybo.common.errors import RayboError
@@ -22,6 +21,7 @@ from raybo.record.states import COUNTED, FAILURES, State
 from raybo.record.trial import Trial
 from raybo.reporting.formatting import shown
 from raybo.reporting.summary import range_in_words
+from raybo.reporting.timeline import seconds_of
 from raybo.space import Categorical, Integer, Parameter, Space, choice_names
 from raybo.study.study import Study
 from raybo.view.followed import Followed
@@ -96,21 +96,20 @@ def rows(followed: Followed, since: int, times: int) -> Json:
             "parameters": [text(name) for name in study.space.names],
             "contexts": [] if study.context is None else [text(name) for name in study.context.names],
             "metric": text(study.description.metric),
-            "rows": [_row(study, study.trials[number]) for number in chosen],
+            "rows": [_row(study, followed, study.trials[number]) for number in chosen],
         }
 
 
 def curve(name: str, followed: Followed) -> Json:
     """Return the improvements of the best value: after which trial, and after how many seconds."""
     with followed.now() as study:
-        began = {e.number: _seconds(e.at) for e in study.events[:1] if e.at}
-        start = next(iter(began.values()), None)
+        clock = seconds_of(study.events)
         best: float | None = None
         steps: list[list[float | int | None]] = []
-        ended, last_at = 0, start
+        ended, last_at = 0, min(clock.values(), default=None)
         for event in study.events:
-            if event.at and start is not None and event.is_end:
-                last_at = _seconds(event.at)
+            if event.is_end:
+                last_at = clock.get(event.number, last_at)
             if event.is_end and event.state in COUNTED:
                 ended += 1
             if not isinstance(event, Told) or not study.trials[event.trial].feasible:
@@ -118,10 +117,9 @@ def curve(name: str, followed: Followed) -> Json:
             value = float(event.value)
             if best is None or study.goal.is_better(value, best):
                 best = value
-                at = _seconds(event.at) - start if event.at and start is not None else None
-                steps.append([ended, at, value])
+                steps.append([ended, clock.get(event.number), value])
         if steps and best is not None:
-            steps.append([ended, None if last_at is None or start is None else last_at - start, best])
+            steps.append([ended, last_at, best])
         about = study.description
         return {
             "id": name,
@@ -184,11 +182,17 @@ def config_of(space: Space, config: Mapping[str, Any]) -> list[list[Any]]:
     return [[text(name), chosen(value)] for name, value in space.named_values(config)]
 
 
-def _row(study: Study, trial: Trial) -> list[Any]:
+def state_of(followed: Followed, trial: Trial) -> str:
+    """Return a trial's state; of a pending one that no worker has taken yet, that it is enqueued."""
+    is_waiting = trial.state is State.PENDING and trial.number not in followed.since
+    return "enqueued" if is_waiting else str(trial.state)
+
+
+def _row(study: Study, followed: Followed, trial: Trial) -> list[Any]:
     metrics = trial.details.get("metrics") or {}
     return [
         trial.number,
-        str(trial.state),
+        state_of(followed, trial),
         trial.reports[-1][1] if trial.value is None and trial.reports else trial.value,  # of a pruned trial its last
         trial.seconds,
         trial.attempt,
@@ -225,7 +229,7 @@ def _progress(study: Study, followed: Followed) -> Json:
 
 
 def best_trial(study: Study, best: Trial, expected: tuple[float, float] | None = None) -> Json:
-    """Return the best trial: its number, value, configuration, and a model's prediction, if there is one."""
+    """Return the best or the recommended trial: its number, value, configuration, and a model's prediction, if any."""
     return {
         "number": best.number,
         "value": best.value,
@@ -282,7 +286,3 @@ def _parameter(name: str, parameter: Parameter) -> Json:
 
 def _pairs(values: Mapping[str, Any]) -> list[list[str]]:
     return [[text(key), text(value)] for key, value in values.items()]
-
-
-def _seconds(at: str) -> float:
-    return datetime.fromisoformat(at).timestamp()

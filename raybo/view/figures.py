@@ -31,7 +31,7 @@ class Drawn:
         times, last: of which reading of the journal, and up to which event.
         panels: key, title and caption of each.
         figures: plotly's JSON of each, by key.
-        best: the best trial, with what a model expects of it.
+        recommended: the recommended trial, with what a model expects of it, and why it is recommended.
         front: of a study with several metrics.
         error: the reason if there are none, otherwise empty.
     """
@@ -40,7 +40,7 @@ class Drawn:
     last: int
     panels: list[Json]
     figures: dict[str, bytes]
-    best: Json | None = None
+    recommended: Json | None = None
     front: Sequence[Json] = ()
     error: str = ""
 
@@ -86,14 +86,16 @@ class Figures:
             begun = time.monotonic()
             try:
                 frozen = Study(study.description, events, study.path)
-                best = None if frozen.incumbent is None else frozen.best
+                best = None if frozen.incumbent is None else frozen.recommended
                 made = [plain_lines(panel) for panel in report_figures(frozen)]
                 self.drawn = Drawn(
                     *now,
                     panels=[{"key": p.key, "title": text(p.title), "caption": text(p.caption, 2_000)} for p in made],
                     figures={p.key: p.figure.to_json().encode() for p in made},
                     front=front_of(frozen),
-                    best=None if best is None else best_trial(frozen, best, frozen.expected(best)),
+                    recommended=None
+                    if best is None
+                    else {**best_trial(frozen, best, frozen.expected(best)), "why": text(frozen.recommendation)},
                 )
             except Exception as error:  # noqa: BLE001  # whatever drawing raises must not end what is served
                 self.drawn = Drawn(*now, [], {}, error=text(f"the figures cannot be drawn: {error}"))

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from raybo.common import systems
+
 MOST = 1_000  # so many files are listed at most
 DEEPEST = 8  # levels of directories that are searched below the trial's own
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_DIRECTORY = os.O_RDONLY | systems.DIRECTORY | systems.NOFOLLOW | systems.CLOEXEC
+_FILE = os.O_RDONLY | systems.NOFOLLOW | systems.NONBLOCK | systems.CLOEXEC
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,10 @@ class Left:
 
 
 def listed(directory: Path) -> list[Left]:
-    """Return the files of a trial by their paths: at most MOST, and no links."""
+    """Return the files of a trial by their paths: at most MOST, and no links; none where links cannot be told."""
     found: list[Left] = []
+    if not systems.OPENS_DIRECTORIES:
+        return found
     try:
         with _opened(directory, ()) as top:
             found.extend(_files(top, ()))
@@ -62,6 +66,8 @@ def opened(directory: Path, key: str) -> Iterator[tuple[BinaryIO, str]]:
         parts = tuple(base64.urlsafe_b64decode(key.encode("ascii")).split(b"/"))
     except ValueError:
         raise FileNotFoundError(key) from None
+    if not systems.OPENS_DIRECTORIES:
+        raise FileNotFoundError(key)
     if any(part in (b"", b".", b"..") or b"\0" in part for part in parts) or len(parts) > DEEPEST + 1:
         raise FileNotFoundError(key)
     try:

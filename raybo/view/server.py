@@ -124,7 +124,7 @@ class Server:
         told: Json = {"drawing": figures.is_drawing()}
         if drawn is not None:
             told |= {"times": drawn.times, "last": drawn.last, "panels": drawn.panels}
-            told |= {"best": drawn.best, "front": list(drawn.front)}
+            told |= {"recommended": drawn.recommended, "front": list(drawn.front)}
             told |= {"error": drawn.error} if drawn.error else {}
         return _json(told)
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime
 from typing import Any
 
 from raybo.common.errors import RayboError
 from raybo.common.terminal import visible, without_colours
 from raybo.journal.beside import OUTPUT
 from raybo.record.events import Event
+from raybo.reporting.trial_view import earliest
 from raybo.study.study import Study
-from raybo.view.facts import Json, config_of, plain, text, why
+from raybo.view.facts import Json, config_of, plain, state_of, text, why
 from raybo.view.files import Left, listed, opened
 from raybo.view.followed import Followed
 
@@ -50,7 +50,7 @@ def trial_page(followed: Followed, number: int) -> Json | None:
             "times": followed.times,
             "last": followed.touched[number],
             "metric": text(study.description.metric),
-            "state": str(trial.state),
+            "state": state_of(followed, trial),
             "value": trial.value,
             "reason": text(trial.reason, 2_000),
             "seconds": trial.seconds,
@@ -59,6 +59,7 @@ def trial_page(followed: Followed, number: int) -> Json | None:
             "origin": str(trial.origin.value) if trial.origin else None,
             "why": why(study, trial) if not trial.reason else _explained(study, trial),
             "config": config_of(study.space, trial.config),
+            "fidelity": [[text(name), at] for name, at in trial.fidelity.items()],
             "context": [[text(k), plain(v)] for k, v in (trial.context or {}).items()],
             "metrics": [[text(k), _long(v)] for k, v in (details.get("metrics") or {}).items()],
             "host": text(details.get("host", "")),
@@ -68,11 +69,11 @@ def trial_page(followed: Followed, number: int) -> Json | None:
             "events": [_event(event) for event in events[-EVENTS:]],
             "earlier": max(0, len(events) - EVENTS),
         }
-        directory, places, asked = study.directory(trial), study.files(trial), events[0].at
+        directory, places = study.directory(trial), study.files(trial)
     left = [] if directory is None else listed(directory)
     found["files"] = [_left(one) for one in left]
     found["directory"] = text(", ".join(places), 2_000)
-    found["output"] = "" if directory is None else _output(left, directory, asked)
+    found["output"] = "" if directory is None else _output(left, directory, earliest(events))
     return found
 
 
@@ -98,10 +99,10 @@ def _left(left: Left) -> Json:
     return {"key": left.key, "name": name, "size": left.size, "changed": left.changed}
 
 
-def _output(left: list[Left], directory: Any, asked: str) -> str:
+def _output(left: list[Left], directory: Any, begun: float) -> str:
     """Return the end of its output; empty if that is older than the trial, of another study of this name."""
     own = next((one for one in left if one.parts == (os.fsencode(OUTPUT),)), None)
-    if own is None or (asked and own.changed + 1 < datetime.fromisoformat(asked).timestamp()):
+    if own is None or own.changed + 1 < begun:
         return ""
     try:
         with opened(directory, own.key) as (file, _):

@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raybo.acquisition import UpperConfidence
+from raybo.acquisition import Shortfall, UpperConfidence
 from raybo.acquisition.context import LEAST_VARIANCE, ContextConfidence
 from raybo.context import Expectation, Lowest, MinimaxApproximation, MmdBall, TotalVariation
 from raybo.surrogate import GP, Model, Observations
 from tests.acquisition.small_gp import gradient_error
+from tests.acquisition.small_gp import random_gp as small_gp
 
 ATOMS = np.array([[0.3], [0.5], [0.8]])
 THIRDS = np.full(3, 1.0 / 3.0)
@@ -212,3 +213,15 @@ def test_certainty_has_a_finite_gradient():
     values, gradient = ContextConfidence(gp, Z[:1, 1:], Expectation(np.ones(1)), 1.5).value_and_gradient(Z[:1, :1])
     assert np.isfinite(values).all()
     assert np.isfinite(gradient).all()
+
+
+def test_a_shortfall_is_priced_and_slopes():
+    bound = UpperConfidence(small_gp(0, n=8, d=2)[0], 1.0)
+    X = np.random.default_rng(1).random((40, 2))
+    values = bound.value(X)
+    short = Shortfall(bound, float(np.median(values)))
+    priced = short.value(X)
+    assert (priced <= 0.0).all()
+    np.testing.assert_array_equal(priced < 0.0, values < np.median(values))
+    np.testing.assert_allclose(priced.min(), 10.0 * (values.min() - np.median(values)))
+    assert gradient_error(short, X) < 1e-5

@@ -14,13 +14,14 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
-from tests.adversary import api, command_lines, journals, orders, other_user, spaces, trials
+from tests.adversary import api, command_lines, journals, orders, other_user, spaces, studies, trials
 from tests.adversary.faults import Attack, Case, a_ray
 
 ATTACKS: dict[str, Attack] = {
     "command lines": command_lines.attack,
     "spaces": spaces.attack,
     "calls of the API": api.attack,
+    "studies in this process": studies.attack,
     "orders of ask and tell": orders.attack,
     "damaged journals": journals.attack_damage,
     "forged journals": journals.attack_forgery,

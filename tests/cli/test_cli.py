@@ -503,7 +503,7 @@ def test_every_option_reaches_the_engine(run, folder, engine):
     more += " --default n=2"
     more += " --retry-oom --from other.db --enqueue known.json --fresh-workers --retry-failed --keep-going --same-code"
     more += " --scheduler asha --scheduler-option eta=2 --artifacts kept --keep-checkpoints all"
-    more += " --let-finish --cost tokens --prior old.db --prior studies --processes 2"
+    more += " --let-finish --cost tokens --prior old.db --prior studies --processes 2 --fidelity rows=1:9"
     more += " --confirm 2x3 --target 0.9 --patience 4 --stop-below-gain 0.01 --stop-when-not-worth 0.5"
     code, out, err = run("tune", "job.py", *options.split(), *more.split())
     assert (code, err) == (0, ""), (out, err)
@@ -537,6 +537,7 @@ def test_every_option_reaches_the_engine(run, folder, engine):
         "artifacts": "kept",
         "keep_checkpoints": "all",
         "processes": 2,
+        "fidelity": "rows=1:9",
         "confirm": "2x3",
         "target": 0.9,
         "patience": 4,
@@ -552,7 +553,7 @@ def test_what_nobody_says_is_left_to_the_engine(run, folder, engine):
     assert run("tune", "job.py")[0] == 0
     assert {name: value for name, value in engine.arguments.items() if value is None} == dict.fromkeys(
         "trials method seed workers address budget price cost max_minutes trial_seconds known_from artifacts confirm "
-        "patience scheduler processes stop_below_gain stop_when_not_worth target".split()
+        "patience scheduler processes stop_below_gain stop_when_not_worth target fidelity".split()
     )
     assert engine.arguments["storage"] == Path("job.db")
 

@@ -9,7 +9,9 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 
+import click
 import pytest
 
 import raybo
@@ -22,6 +24,8 @@ from raybo.study.study import load
 from tests.reporting.studies import run as study_of
 
 pytestmark = pytest.mark.usefixtures("few_draws")
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -155,7 +159,12 @@ def test_enqueue_adds_to_a_journal(run):
     assert (code, out) == (0, "Added; the study's next run knows its result\n")
     last = load("job.db").trials[-2:]
     assert [(str(trial.state), trial.value) for trial in last] == [("pending", None), ("finished", -0.5)]
+    assert run("enqueue", "job.db", "lr=0.01")[0] == 0
+    assert load("job.db").trials[-1].config["lr"] == 0.01
+    assert load("job.db").trials[-1].tags["given"] == ["lr"]
     code, _, err = run("enqueue", "job.db", "lr=0.01")
+    assert "this configuration was enqueued before, as trial" in err
+    code, _, err = run("enqueue", "job.db", "lr=0.01", "--value", "0.5")
     assert code == 2
     assert "net.depth: missing" in err
     code, _, err = run("enqueue", "job.db", "lr")
@@ -229,6 +238,49 @@ def test_studies_print_json(run, tmp_path):
     assert (good["name"], good["running_on"], good["done"], good["method"]) == ("job.db", None, 11, "random")
     assert good["problem"] is None
     assert "bad.db" in bad["problem"]
+
+
+JOB = """
+import raybo
+
+@raybo.objective(space={"x": raybo.Float(0, 1)})
+def job(config):
+    return config["x"]
+"""
+
+
+def test_tune_and_enqueue_print_json(run, tmp_path):
+    (tmp_path / "job.py").write_text(JOB)
+    tuned = printed(run("tune", "job.py", "--in-process", "--trials", 3, "--seed", 0, "--storage", "new.db", "--json"))
+    assert tuned == printed(run("show", "new.db", "--json"))
+    assert len(tuned["trials"]) == 3
+    given = printed(run("enqueue", "new.db", "x=0.5", "--json"))
+    assert given == {"journal": "new.db", "next": "Added; the study's next run starts with it"}
+    (tmp_path / "bad.py").write_text(JOB.replace('config["x"]', '1 / 0 * config["x"]'))
+    code, out, err = run("tune", "bad.py", "--in-process", "--trials", 1, "--json")
+    assert (code, out) == (1, "")
+    assert "none of the 1 trials has finished" in err
+
+
+def test_stop_prints_json(run, monkeypatch):
+    monkeypatch.setattr(requests, "ask_to_stop", lambda path: None)  # of a study that has ended meanwhile
+    assert printed(run("stop", "job.db", "--json")) == {"journal": "job.db", "has_ended": True}
+
+
+def test_what_can_be_reproduced_is_listed_as_json(run, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    listed = printed(run("reproduce", "--json"))
+    assert all(set(one) == {"name", "title", "hours"} for one in listed)
+    assert {"auto-default", "inexact-fig1"} <= {one["name"] for one in listed}
+
+
+def test_what_a_script_reads_is_there_as_json():
+    """What follows or serves until it is ended, or writes a file of its own, has none."""
+    context = click.Context(cli.cli)
+    commands = {name: cli.cli.get_command(context, name) for name in cli.cli.list_commands(context)}
+    lacking = {name for name, command in commands.items() if not any("--json" in each.opts for each in command.params)}
+    hidden = {name for name, command in commands.items() if command.hidden}
+    assert lacking - hidden == {"attach", "completion", "export", "mcp", "plot", "view"}
 
 
 # ---- colours

@@ -12,6 +12,7 @@ import threading
 import pytest
 
 import raybo
+from raybo.cli import cli
 from raybo.common.errors import MethodError, RayboError
 from raybo.common.files import is_stream, write_file
 from raybo.integrations.export import exporter
@@ -99,6 +100,27 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     with pytest.raises(RayboError, match=r"kept: it cannot be written \(No space left on device\); give another file"):
         write_file(tmp_path / "kept", "new")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+
+
+JOB = """
+import raybo
+
+@raybo.objective(space={"x": raybo.Float(0, 1)})
+def job(config):
+    return config["x"]
+"""
+
+
+def test_directories_of_comparisons_are_refused_in_a_line(tmp_path, monkeypatch):
+    """A file stands where a directory would; a read-only place is refused alike, but not to root."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "job.py").write_text(JOB)
+    (tmp_path / "file").touch()
+    command = ["compare", "job.py", "--methods", "random,sobol", "--trials", "2", "--repeats", "1", "--here", "--out"]
+    with pytest.raises(
+        RayboError, match=r"^file/out\S*: no directory can be made there \(Not a directory\); give anoth"
+    ):
+        cli.main([*command, "file/out"], standalone_mode=False)
 
 
 @pytest.fixture

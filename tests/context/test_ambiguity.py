@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import linprog
 
-from raybo.context import Expectation, Lowest, MinimaxApproximation, MmdBall, TotalVariation
+from raybo.context import Expectation, Lowest, MinimaxApproximation, MmdBall, TotalVariation, WorstShare
 
 VALUES = st.floats(-100, 100).map(lambda v: round(v, 6))
 
@@ -221,3 +221,18 @@ def test_constant_values_have_a_worst_mean():
         np.testing.assert_allclose(value, 1.7)
         assert np.isfinite(weights).all()
         assert not math.isnan(float(weights.sum()))
+
+
+# ---- the worst share
+
+
+def test_the_worst_share_by_a_linear_program():
+    rng = np.random.default_rng(3)
+    for share in (0.05, 0.3, 1.0):
+        u, p = rng.normal(size=(4, 9)), rng.dirichlet(np.ones(9))
+        values, weights = WorstShare(p, share).value_and_weights(u)
+        for row, value, q in zip(u, values, weights, strict=True):
+            found = linprog(row, A_eq=np.ones((1, 9)), b_eq=[1.0], bounds=[(0, each / share) for each in p])
+            assert value == pytest.approx(found.fun, abs=1e-9)
+            assert (row @ q, q.sum()) == (pytest.approx(value), pytest.approx(1.0))
+    np.testing.assert_allclose(WorstShare(p, 1.0).value(u), Expectation(p).value(u))

@@ -94,9 +94,10 @@ class Hosts:
                 _ip(kind, "del", name)
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    def add(self, cpus: int) -> int:
-        """Start a worker node; returns its number."""
-        return self._add([f"--address={self.address}", f"--num-cpus={cpus}"])
+    def add(self, cpus: int, spot: int = 0) -> int:
+        """Start a worker node, with as much of the custom resource `spot`; returns its number."""
+        custom = [f'--resources={{"spot": {spot}}}'] if spot else []
+        return self._add([f"--address={self.address}", f"--num-cpus={cpus}", *custom])
 
     def run(self, *command: str, **keywords: object) -> subprocess.Popen[str]:
         """A command on the head's host."""

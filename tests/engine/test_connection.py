@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -93,6 +94,30 @@ def test_local_ray_starts_though_its_agents_are_slow(tmp_path):
         [sys.executable, "job.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=800
     )
     assert done.stdout.splitlines()[-1:] == ["3"], done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("moment", ["it is waited for", "the driver connects"])
+def test_raylet_that_dies_at_the_start_is_not_waited_for(moment):
+    """Ray waits half a minute for it, or is ended by it without an exception."""
+    is_missing = moment == "it is waited for"
+
+    def get_node():
+        if is_missing:
+            raise RuntimeError("no such node")
+
+    def start_raylet():
+        with subprocess.Popen(["sleep", "600"]) as process:
+            process.kill()
+        return SimpleNamespace(process=process)
+
+    services = SimpleNamespace(get_node=get_node, start_raylet=start_raylet)
+    ray = SimpleNamespace(_private=SimpleNamespace(services=services), _raylet=SimpleNamespace(CoreWorker=list))
+    with connection.patient_start(ray):
+        assert ray._raylet.CoreWorker("ab") == ["a", "b"]  # a driver without a raylet of its own
+        services.start_raylet()
+        with pytest.raises(RayError, match=r"^its raylet ended with signal 9$"):
+            services.get_node() if is_missing else ray._raylet.CoreWorker("ab")
+    assert (services.get_node, services.start_raylet, ray._raylet.CoreWorker) == (get_node, start_raylet, list)
 
 
 def join(address):

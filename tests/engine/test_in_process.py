@@ -15,6 +15,7 @@ import pytest
 import raybo
 from raybo.common.errors import RayError, TrialError
 from raybo.journal import requests
+from raybo.record.events import Kind
 from raybo.record.states import State
 from raybo.study.replay import replay, replay_verdicts
 
@@ -233,19 +234,66 @@ def test_the_best_are_confirmed(tmp_path):
 
 def test_requests_of_other_processes_are_performed(tmp_path):
     path = tmp_path / "job.db"
-    row = raybo.Space(X).pack({"x": 0.125})
 
-    @raybo.objective(space=X, metric="y", mode="max", steps=100)
+    @raybo.objective(space={**X, "z": raybo.Float(0, 1)}, metric="y", mode="max", steps=100)
     def job(config):
         if raybo.current_trial().number == 0:
-            requests.ask(path, row)
-        if raybo.current_trial().number == 2:
+            requests.ask(path, [0.125, 0.25])
+            requests.ask(path, [0.375, None])
+            requests.ask(path, [7.0, None])  # by other means than raybo's
+        if raybo.current_trial().number == 3:
             requests.ask_to_stop(path)
         return 1.0
 
     study = tune(job, storage=path)
-    assert study.trials[1].config == {"x": 0.125}
-    assert (len(study.trials), study.ended) == (3, "stopped by the user")
+    assert study.trials[1].config == {"x": 0.125, "z": 0.25}
+    assert study.trials[2].config["x"] == 0.375
+    assert study.trials[2].tags == {"origin": "enqueued", "given": ["x"]}
+    assert (len(study.trials), study.ended) == (4, "stopped by the user")
+    assert [(each.trial, each.differs) for each in replay(study)] == [(0, ()), (2, ()), (3, ())]
+
+
+@pytest.mark.parametrize("seconds", [-86_400, 86_400])
+def test_requests_are_heard_whatever_the_clock_says(tmp_path, monkeypatch, seconds):
+    path, now = tmp_path / "job.db", time.time()
+
+    def ask_to_stop():
+        name = requests.ask(path)
+        os.utime(requests.directory(path) / f"{name}.json", (now + seconds, now + seconds))
+
+    @raybo.objective(space=X, metric="y", mode="max")
+    def job(config):
+        if raybo.current_trial().number == 4:
+            ask_to_stop()
+        return 1.0
+
+    assert requests.listen(path)
+    ask_to_stop()  # for an earlier run: none is going on
+    assert tune(job, trials=2, storage=path).ended == "all 2 trials have been run"
+    study = tune(job, trials=8, storage=path)
+    assert (len(study.trials), study.ended) == (5, "stopped by the user")
+
+    requests.listen(path)
+    rows = [[0.25], [0.5], [0.75]]
+    for number, row in enumerate(rows):
+        monkeypatch.setattr(requests.time, "time_ns", lambda at=int(now + seconds * number): at * 10**9)
+        requests.ask(path, row)
+    assert [request.values for request in requests.waiting(path)] == rows
+
+
+def test_lost_trial_is_stopped_with_its_study(tmp_path):
+    """Its disk was full, and the study ended before it could run again."""
+    path = tmp_path / "job.db"
+
+    @raybo.objective(space=X, metric="y", mode="max")
+    def job(config):
+        requests.ask_to_stop(path)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    study = tune(job, storage=path, enqueue=[{"x": 0.25}, {"x": 0.5}])
+    assert study.ended == "stopped by the user"
+    assert [(trial.state, trial.attempt) for trial in study.trials] == [(State.STOPPED, 2), (State.PENDING, 1)]
+    assert [event.data["losses"] for event in study.events if event.kind is Kind.RETRIED] == [1]
 
 
 def test_progress_is_shown_from_another_thread():

@@ -100,6 +100,12 @@ def test_lost_workers_are_retried_as_often_as_allowed(retries):
     assert [phase for _, phase in life.story] == [Phase.RUNNING, Phase.WAITING] * retries + [Phase.RUNNING, Phase.LOST]
 
 
+def test_a_preempted_trial_keeps_its_retries():
+    life, following = Life(0, Phase.RUNNING, losses=2).after(Occurrence.PREEMPTED, retries=2)
+    assert following.submit
+    assert (life.phase, life.attempt, life.losses) == (Phase.WAITING, 2, 2)
+
+
 @pytest.mark.parametrize("phase", sorted(FAILED))
 def test_retried_failures_have_all_retries_again(phase):
     life, following = Life(0, phase, attempt=3, losses=3).after(Occurrence.WANTED_AGAIN, retries=2)

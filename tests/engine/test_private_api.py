@@ -77,6 +77,7 @@ def test_folder_uses_private_api():
     assert {name for name, found in lines.items() if found} == {
         "auth_token.py",
         "connection.py",
+        "draining.py",
         "job_client.py",
         "liveness.py",
         "signals.py",

@@ -13,7 +13,7 @@ from raybo.engine.plan import Plan
 from raybo.engine.run_options import RunOptions
 from raybo.engine.study.event_log import EventLog
 from raybo.engine.study.proposals import Proposals
-from raybo.engine.study.timings import Timings
+from raybo.engine.study.timings import RECENT, Timings
 from raybo.record.description import Description
 
 
@@ -44,3 +44,20 @@ def test_stop_below_gain_records_gains(tmp_path, method, has_gain):
 
 def test_a_study_without_that_limit_records_none(tmp_path):
     assert gains(tmp_path / "study.db", "random", None) == [None] * 3
+
+
+def test_what_is_enqueued_in_part_is_completed(tmp_path):
+    description = Description("job", job.goals, job.space, "random", 0)
+    plan = Plan(
+        description=description, path=tmp_path / "study.db", trials=40, workers=1, elastic=False, grows=False,
+        takes_all_room=False, options=RunOptions(), driver=os.getpid(),
+    )  # fmt: skip
+    for spent in ([], [1e-6] * RECENT):  # in a thread, and on the spot
+        timings = Timings(1, False)
+        timings.spent.extend(spent)
+        with contextlib.closing(EventLog(plan, job, timings)) as log:
+            with contextlib.closing(Proposals(log, log.timings)) as proposals:
+                proposed = asyncio.run(proposals.take())
+                asked = asyncio.run(proposals.enqueued([0.25, None]))
+                assert asked.values == [0.25, proposed.values[1]]
+                assert asyncio.run(proposals.enqueued([0.25, 0.5])).tags == {"origin": "enqueued"}

@@ -95,11 +95,14 @@ def test_room_is_counted_in_whole_gangs():
     assert room(3, "pack") == room(3, "spread") == 2
     assert room(3, "strict-pack") == 2
     assert room(2, "strict-pack") == 4
+    assert room(2, "strict-spread") == 4
     assert room(8, "pack") == 1
     with pytest.raises(
         RayError, match="a trial needs 5 processes of GPU=1, and one node has room for 4; ask for fewer"
     ):
         room(5, "strict-pack")
+    with pytest.raises(RayError, match="the cluster, each on a node of its own, has room for 2; ask for fewer"):
+        room(3, "strict-spread")
     with pytest.raises(
         RayError, match="a trial needs 9 processes of GPU=1, and the cluster has room for 8; ask for fewer"
     ):

@@ -90,7 +90,8 @@ def test_full_disk_is_an_error_without_leftovers(temporary, monkeypatch, fails):
 
     monkeypatch.setattr(temporary_directories.tempfile if fails == "mkdtemp" else temporary_directories, fails, full)
     with pytest.raises(
-        temporary_directories.RayError, match=r"can be made there \(No space left on device\); make room in it"
+        temporary_directories.RayError,
+        match=r"can be made there \(No space left on device\); make it writable, with room",
     ):
         private_directory().__enter__()
     assert list(temporary.iterdir()) == []

@@ -147,7 +147,7 @@ def test_declared_models_are_those_in_the_journals(name, tmp_path, monkeypatch):
         )
         journal = raybo.load(run.path)
         described = (journal.description.method, dict(journal.description.options))
-        assert described == (run.entry.method, json.loads(json.dumps(options)))
+        assert described == (methods.name_of(run.entry.method), json.loads(json.dumps(options)))
         searcher = Searcher.of(journal.description)
         for event in journal.events:
             searcher.apply(event)

@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from raybo import journal
 from raybo.common.errors import JournalError
 from raybo.record.events import Event
 from raybo.record.states import COUNTED
+from tests.faults import given
 from tests.faults.promises import Process
 from tests.faults.running import HERE, MARK, _as_in_a_terminal, _kill, _lives
 
@@ -40,7 +40,7 @@ class Left:
 
     mark: str
     command: int
-    ended: float
+    ended: float  # by the clock of `given`
 
 
 class Session:
@@ -97,7 +97,7 @@ class Session:
         """Note that the command has ended: what it has started has to go."""
         assert self.command is not None
         self.command.wait()
-        self.left.append(Left(self._mark, self.command.pid, time.monotonic()))
+        self.left.append(Left(self._mark, self.command.pid, given.now()))
 
     def end(self) -> None:
         """End the command, at once, if it runs."""
@@ -195,7 +195,7 @@ class Session:
     def view(self) -> None:
         """Begin to view the study."""
         if self.viewer is None or self.viewer.poll() is not None:
-            with (self.directory / "viewer").open("ab") as output:
+            with (self.directory / "viewer").open("wb") as output:  # what an earlier one said is none of its own
                 self.viewer = subprocess.Popen(
                     [sys.executable, "-m", "raybo.cli", "view", str(self.journal), "--no-browser", "--port", "0"],
                     env={**os.environ, "PYTHONPATH": str(self.source)},
@@ -212,7 +212,7 @@ class Session:
         """Yield what is left of commands that ended so long ago that nothing should be; it is not looked for again."""
         for left in list(self.left):
             there = list(_of_mark(left.mark)) + [str(path) for path in Path("/tmp").glob(f"raybo-{left.command}-*")]
-            late = time.monotonic() > left.ended + GONE_SECONDS
+            late = given.now() > left.ended + GONE_SECONDS
             if not there or late:
                 self.left.remove(left)
             if there and late:

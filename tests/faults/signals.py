@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import signal
 import statistics
 import time
@@ -20,7 +21,7 @@ import raybo
 from raybo.engine.driver import RAYS
 from raybo.record.events import Event, Kind
 from raybo.record.states import COUNTED
-from tests.faults import checks
+from tests.faults import checks, given
 from tests.faults.job import JUDGED, OF_A_REPORT, SAVED
 from tests.faults.promises import CELLS, OF_A_RAY, SIGNALS, Cell, Phase, Process, Promise, Strike, strikes
 from tests.faults.running import _kill
@@ -36,6 +37,8 @@ RAY_ENDS_SECONDS = 0.8  # the same for processes of Ray's
 PROGRESS = 3  # events that show that a study continues
 STATUS: dict[Promise, tuple[int, ...]] = {Promise.STOPS: (130, -signal.SIGINT)}  # Python may end by the signal itself
 INTERRUPTED = "the study was interrupted"
+# that a study's process is given no processor for as long as it may be silent, beside enough others
+SLOW = re.compile(r"the study's own process has neither answered nor written for \d+ s; another one goes on .*")
 
 
 @dataclass
@@ -115,6 +118,7 @@ def _strike(session: Session, struck: Struck) -> None:
     elif not _going(session):
         struck.complaints.append("the study does not run")
         return
+    _hear(session, struck)
     events = session.look()
     study, number = session.study(), SIGNALS[cell.signal]
     if cell.phase in (Phase.RUNS, Phase.STARTS, Phase.ENDS):
@@ -131,6 +135,14 @@ def _strike(session: Session, struck: Struck) -> None:
         _check(session, struck, list(events), study)
     elif not session.is_running() and session.command is not None:
         session.has_ended()
+
+
+def _hear(session: Session, struck: Struck) -> None:
+    """Take what the command has said before the signal: that is none of its consequences."""
+    lines = [line for line in session.strange() if not SLOW.fullmatch(line)]
+    struck.complaints += [f"it said before: {line[:200]}" for line in lines]
+    session.rays_lost += sum("starting another one" in line for line in session.said())
+    session.said_before()
 
 
 def _strike_at(session: Session, struck: Struck, at: str, number: signal.Signals) -> None:
@@ -290,9 +302,9 @@ def _finish(session: Session) -> list[str]:
 
 
 def _until(holds: Callable[[], bool], seconds: float = SETTLE_SECONDS) -> bool:
-    give_up = time.monotonic() + seconds
+    give_up = given.now() + seconds
     while not holds():
-        if time.monotonic() > give_up:
+        if given.now() > give_up:
             return False
         time.sleep(0.02)
     return True

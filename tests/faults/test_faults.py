@@ -135,8 +135,8 @@ DEFECTS: dict[str, tuple[str, dict[str, str], list[Kind], set[Wrong]]] = {
     "the lock holds nobody": (
         "journal/lock.py",
         {
-            "fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)": "fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)",
-            "if command is None:": "if True:",
+            "systems.lock(file.fileno())": "systems.lock(file.fileno(), shared=True)",
+            "systems.lock_byte(journal, FIRST_BYTE)": "pass",
         },
         [Kind.SECOND],
         {Wrong.WRITERS},

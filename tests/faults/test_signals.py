@@ -19,6 +19,7 @@ SOME = (
     Cell("SIGTERM", Process.WORKER, Phase.SAVES),
     Cell("SIGKILL", Process.AGENT, Phase.RUNS),
     Cell("SIGKILL", Process.COMMAND, Phase.REPORTS),
+    Cell("SIGKILL", Process.RAYLET, Phase.STARTS),
 )
 
 

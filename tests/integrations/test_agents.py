@@ -8,11 +8,14 @@ import os
 import signal
 import subprocess
 import sys
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import raybo
+from raybo.integrations import agents
 from raybo.integrations.agents import AgentFolder, Limits, space_of
 from raybo.record.events import Asked
 
@@ -61,6 +64,24 @@ def test_what_is_pending_is_listed(folder):
     assert folder.ask("first")["asked_for_earlier_and_not_told"] == [0]
 
 
+def test_an_agent_asks_with_values_of_its_own(tmp_path):
+    folder = AgentFolder(tmp_path, Limits(trials=3))
+    space = {name: {"type": "float", "low": 0, "high": 1} for name in "xy"}
+    folder.create("first", space, seed=0)
+    (asked,) = folder.ask("first", config={"x": 0.25})["trials"]
+    assert (asked["trial"], asked["config"]["x"]) == (0, 0.25)
+    assert "with x; the rest proposed" in asked["why"]
+    with pytest.raises(raybo.TrialError, match="trial 0 was asked for with this config before"):
+        folder.ask("first", config={"x": 0.25})
+    with pytest.raises(raybo.TrialError, match="a config is of one trial, got n=2"):
+        folder.ask("first", 2, {"x": 0.5})
+    with pytest.raises(raybo.SpaceError, match="z: not a parameter"):
+        folder.ask("first", config={"z": 0.5})
+    assert [each["trial"] for each in folder.ask("first", 2)["trials"]] == [1, 2]
+    with pytest.raises(raybo.TrialError):
+        folder.ask("first", config={"y": 0.5})
+
+
 def test_trials_of_all_studies_count(folder):
     for name in ("a", "b"):
         folder.create(name, X)
@@ -84,6 +105,19 @@ def test_no_trial_begins_after_the_minutes(folder, monkeypatch):
     with pytest.raises(raybo.TrialError, match="the limit of 1e-09 minutes is reached"):
         late.ask("first")
     assert late.tell("first", asked["trial"], 1.0)["states"] == {"finished": 1}
+
+
+@pytest.mark.parametrize("by", [timedelta(hours=-1), timedelta(days=1)], ids=["back", "forward"])
+def test_minutes_pass_whatever_the_clock_says(folder, monkeypatch, by):
+    timed = AgentFolder(folder.directory, Limits(minutes=30))
+    timed.create("first", X)
+    timed.ask("first")
+    before = timed.left()["minutes_left"]
+    now = datetime.now(timezone.utc)
+    monkeypatch.setattr(agents, "datetime", SimpleNamespace(now=lambda zone: now + by, fromisoformat=now.fromisoformat))
+    assert 29.0 < timed.left()["minutes_left"] <= before
+    if by < timedelta(0):  # of another process that starts only then
+        assert 29.0 < AgentFolder(folder.directory, Limits(minutes=30)).left()["minutes_left"] <= 30.0
 
 
 def test_rules_of_the_person_hold_in_every_study(folder):
@@ -201,6 +235,36 @@ def test_tools_answer_and_refuse_in_words(mcp, folder):
     assert told.structured_content["best"]["value"] == 0.5
     assert again.is_error
     assert "trial 0: it is finished already" in again.content[0].text
+
+
+def test_wrong_arguments_are_named_in_one_line(mcp, folder):
+    from raybo.integrations.mcp import server_of
+
+    folder.create("first", X, mode="min", seed=0)
+
+    async def talk():
+        async with mcp.Client(server_of(folder)) as client:
+
+            async def call(tool, **arguments):
+                answer = await client.call_tool(tool, {"study": "first", **arguments})
+                assert answer.is_error
+                (said,) = (content.text for content in answer.content)
+                return said
+
+            return [
+                await call("export", format="json"),
+                await call("ask", count=3),
+                await call("tell", trial=0),
+                await call("ask", n="many"),
+            ]
+
+    unknown, other, missing, wrong = asyncio.run(talk())
+    assert unknown == "export: it takes no format; available: study, to"
+    assert other == "ask: it takes no count; available: study, n, config"
+    assert missing.startswith("tell: result: Field required")
+    assert wrong.startswith("ask: n: ")
+    assert not any("\n" in said or "http" in said for said in (missing, wrong))
+    assert folder.status("first")["trials"] == 0
 
 
 AGENT = """

@@ -107,6 +107,51 @@ def test_trials_that_begin_together_differ(finished):
     assert min(xs[1] - xs[0], xs[2] - xs[1]) > 1e-3
 
 
+@pytest.mark.parametrize("seed", [1, 11])
+def test_the_design_does_not_come_to_a_point_again(seed):
+    """One proposal takes into account what a slow trial might be proposed, which then comes from a smaller space."""
+
+    def grows(trial):
+        if trial.suggest_categorical("kind", ["linear", "net"]) == "linear":
+            return trial.suggest_float("alpha", 0.1, 10, log=True)
+        return sum(trial.suggest_float(f"width {i}", 0, 1) for i in range(trial.suggest_int("layers", 1, 3)))
+
+    study = create(RayboSampler(seed=seed))
+    for _ in range(2):
+        study.enqueue_trial({"kind": "linear"})
+        study.tell(trial := study.ask(), grows(trial))
+    layered, slow = study.ask(), study.ask()
+    for trial in (layered, slow):
+        assert trial.suggest_categorical("kind", ["linear", "net"]) == "net"
+    study.tell(layered, grows(layered))  # from here on, the space has layers
+    one = study.ask()
+    one.suggest_categorical("kind", ["linear", "net"])
+    study.tell(slow, grows(slow))
+    other = study.ask()
+    grows(other)
+    grows(one)
+    assert one.params != other.params
+
+
+def test_what_another_process_proposed_meanwhile_is_left_to_it(monkeypatch):
+    study = create()
+    study.optimize(bowl, n_trials=12)
+    keep, same = Kept.keep, []
+
+    def keep_after_another(self, study, trial):
+        monkeypatch.setattr(Kept, "keep", keep)
+        study.ask()
+        keep(self, study, study.trials[-1])
+        same.append(self.params)
+        keep(self, study, trial)
+
+    monkeypatch.setattr(Kept, "keep", keep_after_another)
+    trial = study.ask()
+    bowl(trial)
+    assert same
+    assert trial.params not in same
+
+
 def test_long_proposals_are_kept_in_parts():
     study = create()
     study.optimize(bowl, n_trials=1)

@@ -206,6 +206,15 @@ def test_an_internal_error_frees_the_trial(monkeypatch, caplog):
     assert "could not be taken in" in caplog.text
 
 
+def test_a_context_is_read_beside_constraints():
+    searcher = search("sbo-kde", context=CONTEXT, constraints={"late": "<= 1"})
+    for number, late in enumerate((0.5, 2.0)):
+        searcher.suggest(str(number))
+        searcher.on_trial_complete(str(number), {"loss": 1.0, "late": late, "wind": 0.25})
+    assert [trial.context for trial in trials_of(searcher)] == [{"wind": 0.25}] * 2
+    assert [trial.feasible for trial in trials_of(searcher)] == [True, False]
+
+
 def test_a_context_is_read_from_the_report(caplog):
     searcher = search(context=CONTEXT)
     for trial_id, report in (("a", {"wind": 0.25}), ("b", {}), ("c", {"wind": "much"})):

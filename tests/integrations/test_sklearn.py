@@ -135,6 +135,21 @@ def test_the_search_maximises_the_refit_metric():
     assert search.searcher_.best.value == search.cv_results_["mean_test_neg_log_loss"].max() == search.best_score_
 
 
+def test_refit_recommended_is_not_fooled_by_luck():
+    def scorer(estimator, X, y):
+        luck = np.random.default_rng(abs(hash(estimator.C)) % 2**32).normal()
+        return -0.05 * np.log10(estimator.C) ** 2 + 0.2 * luck
+
+    search = quick(scoring=scorer, refit="recommended", n_iter=16).fit(X, Y)
+    scores = search.cv_results_["mean_test_score"]
+    assert search.best_index_ == search.searcher_.recommended.number != scores.argmax()
+    assert search.best_score_ == scores[search.best_index_]
+    assert search.best_estimator_.C == search.best_params_["C"]
+    assert abs(np.log10(search.best_params_["C"])) < 1.5
+    with pytest.raises(ValueError, match="refit must be set to a scorer key or a callable"):
+        quick(scoring=["accuracy", "neg_log_loss"], refit="recommended").fit(X, Y)
+
+
 @pytest.mark.parametrize("refit", [False, lambda results: int(results["mean_test_neg_log_loss"].argmin())])
 def test_without_refit_the_first_metric_is_maximised(refit):
     search = quick(scoring=["accuracy", "neg_log_loss"], refit=refit).fit(X, Y)

@@ -420,3 +420,12 @@ def test_reports_without_the_schedulers_metric_are_refused():
     for other in ("memory", 3, []):
         with pytest.raises(Nonsense, match="its scheduler looks at none of its metrics"):
             description_of(json.dumps({**said, "scheduler_options": {"metric": other}}))
+
+
+@pytest.mark.parametrize("given", [["nope"], [], "x", [["x"]], {"x": 1}])
+def test_what_was_given_must_be_parameters(given):
+    asked = {"x": [0.5], "values": [0.5], "seen": 0, "tags": {"origin": "enqueued", "given": ["x"]}}
+    Checker(Space({"x": Float(0, 1)}), None).read(1, "asked", 0, "", json.dumps(asked))
+    asked["tags"]["given"] = given
+    with pytest.raises(Nonsense, match="what was given of it are not parameters"):
+        Checker(Space({"x": Float(0, 1)}), None).read(1, "asked", 0, "", json.dumps(asked))

@@ -16,6 +16,7 @@ gain         ended because proposals promised too little
 continued    a second command with more trials, enqueued trials, notes
 killed       every process killed, twice; three trials pending, and the acknowledgement file beside the journal
 stopped      interrupted while two trials were running
+retired      by a method that is no longer offered
 
 `expected.json` is what release 0.2 itself read from them. On another processor, or with another numpy or scipy, the
 same fits and choices are required, and points so near that a climb on a flat acquisition explains them.

@@ -14,6 +14,7 @@ from raybo.context import Density, Expectation, best_expected, fit_joint
 from raybo.methods.contexts.drbo_kde import radius_of
 from raybo.methods.contexts.drbo_mmd import mmd_ball
 from raybo.methods.contexts.over_contexts import SCREENED, Learned
+from raybo.searcher import Searcher
 from raybo.solvers import solve
 from raybo.space import Categorical, Float, Integer, Space
 from tests.context.histories import Met, demand, floats, newsvendor, newsvendor_expectation, of_ackley, of_newsvendor
@@ -310,3 +311,42 @@ def test_few_atoms_are_screened():
     history = of_newsvendor(12)
     for name, options in (("sbo-kde", {"atoms": 8}), ("drbo-kde", {"atoms": 8, "infimum": 4})):
         assert np.isfinite(propose(name, history, **options).x).all()
+
+
+def constrained(name, seed, limits, trials=30):
+    """More is better, but at a high load less is allowed."""
+    searcher = Searcher(
+        {"x": Float(0, 1)}, name, "max", seed, trials, metric="made", context={"load": Float(0, 1)}, constraints=limits
+    )
+    rng = stream(seed, 7)
+    for _ in range(trials):
+        trial, load = searcher.ask(), float(rng.random())
+        x = trial.config["x"]
+        searcher.tell(trial, {"made": x, "late": x + 0.5 * load - 0.9} if limits else x, context={"load": load})
+    return searcher
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_constraints_hold_in_the_worst_contexts(name, seed):
+    """At the mean load 0.65 would be allowed, in the worst twentieth of the loads 0.41."""
+    searcher = constrained(name, seed, {"late": "<= 0"})
+    assert 0.3 < searcher.best.config["x"] < 0.43
+    assert "meets the constraints in the worst of them" in searcher.recommendation
+    proposed = [trial.config["x"] for trial in searcher.trials[20:]]
+    assert np.median(proposed) < 0.5
+    assert all(0.0 <= trial.tags["feasible"] <= 1.0 for trial in searcher.trials[20:])
+    assert searcher.best_for({"load": 0.0}).config["x"] > searcher.best.config["x"]
+
+
+def test_without_constraints_the_worst_contexts_do_not_matter():
+    assert constrained("sbo-kde", 0, None).best.config["x"] > 0.95
+
+
+def test_a_recommendation_that_may_break_constraints_says_so():
+    searcher = constrained("sbo-kde", 0, {"late": "<= -0.85"})
+    assert "in the worst of them it may break constraints, as all others may" in searcher.recommendation
+    assert searcher.best.config["x"] < 0.1
+
+
+def test_a_blind_method_is_judged_over_contexts_too():
+    assert 0.3 < constrained("random", 0, {"late": "<= 0"}).best.config["x"] < 0.43

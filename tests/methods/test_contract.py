@@ -32,7 +32,7 @@ class OfRaybo(MethodContract):
 
 class TestMethods(OfRaybo):
     def cases(self):
-        return [name for name in methods.METHODS if name not in SLOW]
+        return [*(name for name in methods.METHODS if name not in SLOW), *map(methods.kept, methods.RETIRED)]
 
 
 @pytest.mark.slow

@@ -65,6 +65,14 @@ def test_curve_model_sees_octaves_and_ends(history):
     assert fit.outputs.invert(np.array([fit.incumbent]))[0] == pytest.approx(best)
 
 
+def test_curves_expect_in_the_metrics_units(history):
+    fit, record = fit_curves(history), history.records[0]
+    low, mean, high, best = fit.prediction(record.x)["expects"][0]
+    assert low <= mean <= high
+    assert mean == pytest.approx(record.y, abs=0.2)
+    assert best == pytest.approx(max(each.y for each in history.records if each.y is not None), rel=1e-4)
+
+
 def test_final_means_match_an_exact_gp(history):
     fit = fit_curves(history)
     gp, trials, means = fit.gp.curves, reported(history), final_means(fit.gp, history)
@@ -179,7 +187,8 @@ def test_curve_saves_steps_for_auto():
     assert again[0].state is State.FINISHED
     assert again[0].config == searcher.trials[again[0].tags["again"]].config
     assert searcher.explain(again[0]).startswith(f"trial {again[0].tags['again']} again, which was pruned")
-    assert "upper confidence bound: at the last step" in searcher.explain(searcher.trials[-1])
+    assert "upper confidence bound: at the last step, value " in searcher.explain(searcher.trials[-1])
+    assert " expected (" in searcher.explain(searcher.trials[-1])  # in the metric's units
 
 
 def test_repeatedly_pruned_configurations_are_not_rerun():
@@ -233,10 +242,12 @@ def curves_of(reaches):
 
 def test_few_curves_keep_all_octaves():
     records = list(curves_of([1, 8, 8, 20, 3]))
-    rows = rows_of_curves(records, 64, 100)
+    rows = rows_of_curves(records, (1, 64), 100)
     steps = [[round(64**place) for record, place, _ in rows if record is each] for each in records]
     assert steps == [[1], [2, 4, 8], [2, 4, 8], [2, 4, 8, 16, 20], [2, 3]]
-    rows = rows_of_curves(records, 64, 11)  # further ones of the trial with most steps, and of the better at step 8
+    rows = rows_of_curves(
+        records, (1, 64), 11
+    )  # further ones of the trial with most steps, and of the better at step 8
     steps = [[round(64**place) for record, place, _ in rows if record is each] for each in records]
     assert steps == [[1], [8], [2, 4, 8], [2, 4, 8, 16, 20], [3]]
     assert [value for record, _, value in rows if record is records[2]] == [2.02, 2.04, 2.08]
@@ -246,7 +257,7 @@ def test_large_studies_keep_furthest_and_newest_trials():
     reaches = [1] * 100
     reaches[10] = reaches[40] = 9
     records = list(curves_of(reaches))
-    rows = rows_of_curves(records, 64, 30)
+    rows = rows_of_curves(records, (1, 64), 30)
     numbers = [next(i for i, each in enumerate(records) if each is record) for record, _, _ in rows]
     assert numbers == sorted(set(numbers))
     assert len(numbers) == 30

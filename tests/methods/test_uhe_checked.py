@@ -1,4 +1,4 @@
-"""uhe-checked: the usual fit where it says something, uhe's elsewhere."""
+"""The retired uhe-checked: the usual fit where it says something, uhe's elsewhere."""
 
 from __future__ import annotations
 
@@ -6,23 +6,31 @@ import numpy as np
 import pytest
 
 import raybo
-from raybo.methods import make
+from raybo.methods import METHODS, kept, make
 from raybo.methods.unknown_hyperparameters.exp3 import learning_rate, probabilities, scaled
 from raybo.methods.unknown_hyperparameters.uhe_checked import known_share
+from raybo.study.replay import replay
 from raybo.surrogate import GP, Observations, Standardised, fit_map, pseudo_data, uhe_model
 from tests.methods.test_uhe import PLANE, run, stream, theta_of
+
+CHECKED = kept("uhe-checked")
+
+
+@raybo.objective(space=PLANE, mode="max")
+def flat(config):
+    return 0.5
 
 
 def test_trusted_always_it_proposes_as_map_would():
     """Its check draws from the same stream, so the climbs start elsewhere; the fits are map's, to the last digit."""
-    checked, usual = run("uhe-checked", 7, initial=6, trusted=0.0), run("map", 7, initial=6)
+    checked, usual = run(CHECKED, 7, initial=6, trusted=0.0), run("map", 7, initial=6)
     assert checked.trials[6].tags["theta"] == usual.trials[6].tags["theta"]
     assert "theta_uhe" not in checked.trials[6].tags
     assert checked.trials[6].tags["mean"] == pytest.approx(usual.trials[6].tags["mean"], abs=1e-3)
 
 
 def test_zero_trust_uses_pseudo_data():
-    searcher = run("uhe-checked", 7, initial=6, trusted=1.0)
+    searcher = run(CHECKED, 7, initial=6, trusted=1.0)
     X, y, rng = searcher.history.X[:6], searcher.history.y[:6], stream(searcher, 6)
     rng.random((500, 2))  # the check comes first
     data = pseudo_data(Observations.of(X, Standardised.of(y).apply(y)), rng)
@@ -42,9 +50,9 @@ def test_what_is_known_is_the_variance_taken_away():
 
 
 def test_smooth_functions_use_the_usual_fit():
-    smooth = run("uhe-checked", 20, initial=6)
+    smooth = run(CHECKED, 20, initial=6)
     assert all("theta_uhe" not in trial.tags for trial in smooth.trials[12:])
-    rough = raybo.Searcher(PLANE, "uhe-checked", "max", 0, trials=20, initial=6)
+    rough = raybo.Searcher(PLANE, CHECKED, "max", 0, trials=20, initial=6)
     values = np.random.default_rng(1).standard_normal(20)
     for value in values:
         rough.tell(rough.ask(), float(value))
@@ -57,7 +65,7 @@ def test_smooth_functions_use_the_usual_fit():
 def test_rounds_use_uhes_arms(rounds):
     """As a loop: a uniform point, uhe's fit alone, or the usual one and uhe's where that explains too little."""
     n0, T = 6, 24
-    searcher = run("uhe-checked", n0 + T, initial=n0, rounds=rounds)
+    searcher = run(CHECKED, n0 + T, initial=n0, rounds=rounds)
     history, log_weights, usual, honest = searcher.history, np.zeros(2), None, None
     gamma, low, high = learning_rate(T / 2), float(history.y[:n0].min()), float(history.y[:n0].max())
     kinds = set()
@@ -98,16 +106,16 @@ def test_rounds_use_uhes_arms(rounds):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_dosed_rounds_end_without_random_points(seed):
-    searcher = run("uhe-checked", 46, initial=6, rounds="dosed", seed=seed)
+    searcher = run(CHECKED, 46, initial=6, rounds="dosed", seed=seed)
     is_random = ["acquisition" not in trial.tags for trial in searcher.trials]
     assert all(is_random[:6])
     assert any(is_random[6:36])
     assert not any(is_random[36:])
-    assert any("acquisition" not in t.tags for t in run("uhe-checked", 46, initial=6, rounds="divided").trials[6:])
+    assert any("acquisition" not in t.tags for t in run(CHECKED, 46, initial=6, rounds="divided").trials[6:])
 
 
 def test_proposals_record_the_fit_in_use():
-    method, usual, honest = make("uhe-checked"), [0.0, 0.0, 0.0, -7.0], [1.0, 1.0, 0.0, -5.0]
+    method, usual, honest = make(CHECKED), [0.0, 0.0, 0.0, -7.0], [1.0, 1.0, 0.0, -5.0]
     np.testing.assert_array_equal(method.fitted_hyperparameters({"theta": usual}), [usual])
     np.testing.assert_array_equal(method.fitted_hyperparameters({"theta": usual, "theta_uhe": honest}), [honest])
     np.testing.assert_array_equal(method.fitted_hyperparameters({"theta_uhe": honest}), [honest])
@@ -116,4 +124,33 @@ def test_proposals_record_the_fit_in_use():
 
 def test_wrong_shares_are_refused():
     with pytest.raises(raybo.MethodError, match=r"trusted must be in \[0, 1\], got 1.5"):
-        make("uhe-checked", trusted=1.5)
+        make(CHECKED, trusted=1.5)
+
+
+def test_new_studies_are_not_offered_it(tmp_path):
+    assert "uhe-checked" not in METHODS
+    refused = pytest.raises(
+        raybo.MethodError, match=r"^the method uhe-checked is no longer offered: .*; use map, or uhe"
+    )
+    with refused:
+        make("uhe-checked")
+    with refused:
+        raybo.Searcher(PLANE, "uhe-checked")
+    with refused:
+        raybo.tune(flat, trials=2, method="uhe-checked", in_process=True, storage=tmp_path / "job.db")
+    assert not (tmp_path / "job.db").exists()
+    with pytest.raises(raybo.MethodError, match="no method 'uhe-checkd'; available"):
+        make("uhe-checkd")
+
+
+@pytest.mark.parametrize("named", [None, "uhe-checked", CHECKED], ids=["unnamed", "name", "class"])
+def test_begun_studies_continue_by_any_name(named, tmp_path):
+    """An experiment begins them by the class; the journal has the name that earlier releases wrote."""
+    path, options = tmp_path / "job.db", {"rounds": "dosed", "initial": 2}
+    begun = raybo.tune(flat, trials=3, method=CHECKED, seed=0, in_process=True, storage=path, **options)
+    again = raybo.tune(flat, trials=5, method=named, in_process=True, storage=path)
+    assert [begun.description, again.description.method] == [again.description, "uhe-checked"]
+    assert dict(again.description.options) == options
+    assert [trial.differs for trial in replay(again)] == [()] * 5
+    with raybo.Searcher(method=named, storage=path) as searcher:
+        assert searcher.tell(searcher.ask(), 0.5).number == 5

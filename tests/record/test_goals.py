@@ -17,9 +17,10 @@ from raybo.methods import METHODS, needs_context
 from raybo.record.goals import Constraint, Goals
 from raybo.record.states import State
 from raybo.searcher import Searcher
+from raybo.study.enqueueing import enqueue
 from raybo.study.replay import replay
 from raybo.study.study import load
-from raybo.study.warm_start import enqueue, known_from
+from raybo.study.warm_start import known_from
 
 SPACE = {"x": raybo.Float(0.0, 1.0), "y": raybo.Float(0.0, 1.0)}
 METRICS = {"accuracy": "max", "seconds": "min"}
@@ -138,11 +139,13 @@ def test_beside_constraints_ei_takes_nu_but_no_incumbent():
         Searcher(SPACE, "ei", constraints=RULES, incumbent="mean")
 
 
-def test_contexts_are_refused_plainly():
-    with pytest.raises(MethodError, match="a context needs a single metric and no constraints"):
+def test_contexts_beside_several_metrics_are_refused():
+    with pytest.raises(
+        MethodError, match="a context needs a single metric; leave out the context, or the other metrics"
+    ):
         Searcher(SPACE, metrics=METRICS, context={"load": raybo.Float(0, 1)})
 
-    @raybo.objective(space=SPACE, constraints=RULES, context={"load": raybo.Float(0, 1)})
+    @raybo.objective(space=SPACE, metrics=METRICS, context={"load": raybo.Float(0, 1)})
     def job(config):
         return 1.0
 

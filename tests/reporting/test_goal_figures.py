@@ -115,6 +115,13 @@ def test_page_has_front_margins_and_success_figures(study, tmp_path):
     draw(study, tmp_path / "page.png")
 
 
+def test_the_picture_of_several_metrics_has_the_front(study, tmp_path):
+    draw(study, tmp_path / "page.svg")
+    picture = (tmp_path / "page.svg").read_text()
+    assert "on the front" in picture
+    assert "best so far" not in picture
+
+
 def test_infeasible_trials_are_marked_in_best_so_far(study):
     figure = next(panel for panel in report_figures(study) if panel.key == "best-so-far").figure
     marks = {trace.name: list(trace.x) for trace in figure.data}

@@ -17,6 +17,7 @@ from raybo.reporting import draw
 from raybo.reporting.axes import axes_of
 from raybo.reporting.emulator import Emulator
 from raybo.reporting.figures import report_figures
+from raybo.reporting.image import plain_logarithms
 from raybo.reporting.importance import importance
 from raybo.reporting.page import page, write_report
 from raybo.reporting.summary import best_trials, range_in_words
@@ -259,8 +260,8 @@ def test_spans_of_retried_trials_match_the_journal():
         (Kind.ASKED, 0, asked, 0),
         (Kind.ASKED, 1, asked, 1),
         (Kind.TOLD, 0, {"value": 1.0, "started": times[1], "seconds": 4.0, "host": "a"}, 6),
-        (Kind.RETRIED, 1, {"reason": "its worker died", "attempt": 2}, 7),
         (Kind.ASKED, 2, asked, 6),
+        (Kind.RETRIED, 1, {"reason": "its worker died", "attempt": 2}, 7),
         (Kind.TOLD, 1, {"value": 2.0, "started": times[8], "seconds": 2.0, "host": "a", "attempt": 2}, 11),
     ]
     events = [KINDS[kind].of(trial, data, number=n, at=times[s]) for n, (kind, trial, data, s) in enumerate(listed, 1)]
@@ -354,3 +355,16 @@ def test_simultaneous_trials_are_in_different_lanes():
         for b in placed:
             if a is not b and (a.host, a.lane) == (b.host, b.lane):
                 assert a.end <= b.begin + 0.01 or b.end <= a.begin + 0.01
+
+
+@pytest.mark.parametrize(("ends", "label"), [((8, 64), "20"), ((1e-4, 1.0), "$\\mathdefault{10^{-2}}$")])
+def test_short_logarithmic_axes_have_plain_labels(ends, label):
+    from matplotlib.figure import Figure
+
+    plot = Figure().add_subplot()
+    plot.set_xscale("log")
+    plot.set_xlim(*ends)
+    for which in (plot.xaxis.set_major_formatter, plot.xaxis.set_minor_formatter):
+        which(plain_logarithms()())
+    labels = [text.get_text() for text in plot.get_xticklabels() + plot.get_xticklabels(minor=True)]
+    assert label in labels

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +18,7 @@ from raybo.record.goals import Goals
 from raybo.record.origin import Origin
 from raybo.record.states import State
 from raybo.reporting.run_figures import timeline
-from raybo.reporting.timeline import busy_share, pauses_of, spans
+from raybo.reporting.timeline import busy_share, pauses_of, seconds_of, spans
 from raybo.study.study import Study
 
 
@@ -52,6 +53,27 @@ def test_an_attempt_that_another_one_followed_was_lost():
         (0.0, 60.0, State.LOST),
         (60.0, 62.0, State.FINISHED),
     ]
+
+
+@pytest.mark.parametrize("set_at", [1, 2, 3, 4])
+def test_times_of_a_clock_that_is_set(set_at):
+    """It is set back an hour, or forward a day, before an event; the attempt that ends after it takes as long."""
+    begun = datetime(2026, 1, 1, 0, 1, 0, 500_000, timezone.utc)
+    for by in (timedelta(hours=-1), timedelta(days=1)):
+        events = [
+            replace(event, at=(datetime.fromisoformat(event.at) + by * (event.number >= set_at)).isoformat())
+            for event in retried().events
+        ]
+        last = events[-1]
+        data = {"value": 0.5, "attempt": 2, "started": (begun + by * (set_at < 4)).isoformat(), "seconds": 1.0}
+        told = Told.of(0, data, number=last.number, at=last.at)
+        study = Study(retried().description, [*events[:-1], told])
+        times = list(seconds_of(study.events).values())
+        assert times == sorted(times)
+        assert all(0.0 <= span.begin <= span.end <= times[-1] for span in spans(study))
+        assert spans(study)[-1].end - spans(study)[-1].begin == pytest.approx(1.0)
+        assert all(0.0 <= begin <= end for begin, end in pauses_of(study))
+        assert 0.0 <= busy_share(study, spans(study)) <= 1.0
 
 
 def test_busy_share_leaves_out_pauses_of_the_study():

@@ -47,7 +47,11 @@ def recorded(method: str) -> Study:
 
 
 @pytest.mark.parametrize(
-    "method", [pytest.param(m, marks=[pytest.mark.slow] if m == "mcmc" else []) for m in sorted(methods.METHODS)]
+    "method",
+    [
+        *(pytest.param(m, marks=[pytest.mark.slow] if m == "mcmc" else []) for m in sorted(methods.METHODS)),
+        *map(methods.kept, methods.RETIRED),
+    ],
 )
 def test_every_method_proposes_the_same_again(method):
     again = list(replay(recorded(method)))

@@ -18,7 +18,9 @@ from raybo.record.goals import Goals
 from raybo.record.states import State
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space
-from raybo.study import warm_start
+from raybo.study import enqueueing, warm_start
+from raybo.study.from_text import read_row
+from raybo.study.replay import replay
 from raybo.study.study import Study, load
 
 GOALS = Goals.of(metric="score")
@@ -87,9 +89,9 @@ def test_known_results_enter_a_journal_only_once(path):
     assert enter(path, describe(), known) == 0
     assert sorted(trial.value for trial in load(path).trials if trial.value is not None) == [1.0, 3.0, 3.0]
     assert load(path).count(State.PENDING) == 2
-    assert "knows its result" in warm_start.enqueue(path, config(0.5), 2.0)
+    assert "knows its result" in enqueueing.enqueue(path, config(0.5), 2.0)
     with pytest.raises(TrialError, match="added with this result before, as trial 5; change"):
-        warm_start.enqueue(path, config(0.5), 2)
+        enqueueing.enqueue(path, config(0.5), 2)
 
 
 def test_results_of_several_metrics_enter_too(tmp_path):
@@ -134,7 +136,10 @@ def test_an_overlapping_space_takes_what_fits():
         {**config(0.25, 4, None), "more": 0.5},
     ]
     known = warm_start.known_from(other_study(wider, configs), GOALS, SPACE)
-    assert [(entry.config, entry.value) for entry in known] == [(config(0.5), 0.0), (config(0.25, 4, None), 4.0)]
+    assert [(SPACE.unpack(entry.row), entry.value) for entry in known] == [
+        (config(0.5), 0.0),
+        (config(0.25, 4, None), 4.0),
+    ]
 
 
 def test_invalid_warm_starts_are_refused_with_the_reason(tmp_path):
@@ -165,7 +170,10 @@ def test_contexts_come_along_where_they_are_declared(tmp_path):
     context = Space({"load": raybo.Float(0, 1)})
     description = describe(context=context)
     path = tmp_path / "c.db"
-    known = [warm_start.Known(config(), 1.0, {"load": 0.25}), warm_start.Known(config(0.7), 2.0)]
+    known = [
+        warm_start.Known(SPACE.pack(config()), 1.0, {"load": 0.25}),
+        warm_start.Known(SPACE.pack(config(0.7)), 2.0),
+    ]
     enter(path, description, known)
     assert [trial.context for trial in load(path).trials] == [{"load": 0.25}, None]
     assert [entry.context for entry in warm_start.known_from(path, GOALS, SPACE)] == [{"load": 0.25}, None]
@@ -178,18 +186,19 @@ def test_contexts_come_along_where_they_are_declared(tmp_path):
 
 
 def test_a_configuration_is_read_from_text():
-    assert warm_start.read_config(SPACE, {"x": "0.25", "m.n": "4", "m.c": "None"}) == config(0.25, 4, None)
+    assert SPACE.unpack(read_row(SPACE, {"x": "0.25", "m.n": "4", "m.c": "None"})) == config(0.25, 4, None)
     large = raybo.Space({"n": raybo.Integer(0, 2**60)})
-    assert warm_start.read_config(large, {"n": "9007199254740993"}) == {"n": 2**53 + 1}  # which no float is
+    assert read_row(large, {"n": "9007199254740993"}) == [2**53 + 1]  # which no float is
+    assert read_row(SPACE, {"x": "0.25", "m.n": "4"}) == [0.25, 4, None]  # the rest is proposed
     for texts, message in (
-        ({"x": "0.25", "m.n": "4"}, "m.c: missing"),
-        ({"y": "1"}, "y: not a parameter of the space, which has x, m.n, m.c"),
+        ({}, "at least one parameter must be given: x, m.n, m.c"),
+        ({"y": "1"}, "y: not a parameter of the space; available: x, m.n, m.c"),
         ({"x": "much", "m.n": "4", "m.c": "a"}, "x: a number is needed, got 'much'"),
         ({"x": "0.25", "m.n": "4.5", "m.c": "a"}, "m.n: a whole number"),
         ({"x": "0.25", "m.n": "4", "m.c": "z"}, "m.c: 'z' is not one of a, None"),
     ):
         with pytest.raises(SpaceError, match=message):
-            warm_start.read_config(SPACE, texts)
+            read_row(SPACE, texts)
 
 
 # ---- in a study that runs
@@ -281,7 +290,7 @@ def test_a_stopped_study_keeps_its_enqueued_trials(ray_session, tmp_path):
     assert [str(trial.state) for trial in load(tmp_path / "s.db").trials] == ["stopped", "pending", "pending"]
     assert load(tmp_path / "s.db").ended == "stopped by the user"
     with pytest.raises(TrialError, match="enqueued before, as trial 2"):
-        warm_start.enqueue(tmp_path / "s.db", wished[2])
+        enqueueing.enqueue(tmp_path / "s.db", wished[2])
     begun.unlink()
     with pytest.raises(KeyboardInterrupt):  # and once more, without the list: the next is stopped, the other stays
         raybo.tune(job, **command, watch=interrupt)
@@ -312,10 +321,42 @@ def test_what_was_stopped_may_be_enqueued_again(path):
     for event in study.events:
         searcher.apply(event)
     assert warm_start.wanted(searcher, SPACE.pack(config(0.1))) is not None  # of a study that runs
-    assert "starts with it" in warm_start.enqueue(path, config(0.1))
+    assert "starts with it" in enqueueing.enqueue(path, config(0.1))
     with pytest.raises(TrialError, match="enqueued before, as trial 1"):
-        warm_start.enqueue(path, config(0.1))
+        enqueueing.enqueue(path, config(0.1))
     assert enter(path, describe(), warm_start.known_of([config(0.1)], SPACE)) == 0
+
+
+def test_parts_enter_once_and_are_proposed(path):
+    parts = [{"x": 0.25}, {"m": {"c": None}}, {"x": 0.25}]
+    assert enter(path, describe(), warm_start.known_of(parts, SPACE)) == 3
+    assert enter(path, describe(), warm_start.known_of(parts, SPACE)) == 0
+    trials = load(path).trials
+    assert [trial.tags["given"] for trial in trials] == [["x"], ["m.c"], ["x"]]
+    assert [trials[0].config["x"], trials[1].config["m"]["c"], trials[2].config["x"]] == [0.25, None, 0.25]
+    assert len({trial.config["m"]["n"] for trial in trials}) > 1
+    assert [each.differs for each in replay(load(path))] == [(), (), ()]
+    with pytest.raises(TrialError, match="this configuration was enqueued before, as trial 0"):
+        enqueueing.enqueue(path, {"x": 0.25})
+
+
+def test_a_part_has_no_result(path):
+    with pytest.raises(SpaceError, match="enqueue: entry 0: m: missing from the configuration"):
+        warm_start.known_of([({"x": 0.5}, 1.0)], SPACE)
+    with pytest.raises(
+        SpaceError, match=r"m\.n: missing from the configuration; what has a result is given as a whole"
+    ):
+        enqueueing.enqueue(path, {"x": 0.5}, 1.0)
+    assert load(path).trials == []
+
+
+def test_a_part_that_breaks_a_rule_is_refused(tmp_path):
+    space = Space({"a": Float(0, 1), "b": Float(0, 1), "c": Float(0, 1)}, where="a + b <= 1")
+    with pytest.raises(SpaceError, match=r"enqueue: the configuration breaks the rule 'a \+ b <= 1': a=0.9, b=0.8"):
+        enter(tmp_path / "r.db", describe(space), warm_start.known_of([{"a": 0.9, "b": 0.8}], space))
+    enter(tmp_path / "r.db", describe(space), warm_start.known_of([{"a": 0.9}], space))
+    (trial,) = load(tmp_path / "r.db").trials
+    assert trial.config["b"] <= 0.1
 
 
 def test_the_command_line_reads_enqueued_lists_from_files(tmp_path):
@@ -333,13 +374,13 @@ def test_a_configuration_as_text_names_conditional_parameters():
             )
         }
     )
-    assert warm_start.read_config(space, {"model": "knn", "model.knn.k": "3"}) == {"model": {"kind": "knn", "k": 3}}
-    with pytest.raises(SpaceError, match=r"model\.knn\.k: missing from the configuration"):
-        warm_start.read_config(space, {"model": "knn"})
+    assert read_row(space, {"model": "knn", "model.knn.k": "3"}) == [1, None, 3]
+    assert read_row(space, {"model.knn.k": "3"}) == [1, None, 3]  # which says the model
+    assert read_row(space, {"model": "knn"}) == [1, None, None]
     with pytest.raises(SpaceError, match=r"model\.svm\.C: it has no meaning with the other choices"):
-        warm_start.read_config(space, {"model": "knn", "model.knn.k": "3", "model.svm.C": "0.5"})
+        read_row(space, {"model": "knn", "model.knn.k": "3", "model.svm.C": "0.5"})
     with pytest.raises(SpaceError, match="model: 'tree' is not one of svm, knn"):
-        warm_start.read_config(space, {"model": "tree"})
+        read_row(space, {"model": "tree"})
 
 
 # ---- a space that has grown
@@ -361,7 +402,7 @@ def test_results_of_a_narrower_space_take_defaults():
     wide = Space({"lr": Float(-1, 2), "model": {"dropout": Float(0, 1)}, "act": Categorical(["relu", "tanh"])})
     for defaults in ({"model.dropout": 0.0, "act": "tanh"}, {"model.dropout": "0", "act": "tanh"}):
         found = warm_start.known_from(old, Goals(), wide, defaults)
-        assert [known.config for known in found] == [
+        assert [wide.unpack(known.row) for known in found] == [
             {"lr": lr, "model": {"dropout": 0.0}, "act": "tanh"} for lr in (0.2, 0.7)
         ]
         assert [known.value for known in found] == [0.0, 1.0]
@@ -370,20 +411,20 @@ def test_results_of_a_narrower_space_take_defaults():
 def test_defaults_fill_only_missing_values():
     small, large = {"C": Float(0, 1)}, {"C": Float(0, 1), "d": Float(0, 1)}
     old = study_of({"m": Categorical([small, large])}, [{"m": {"C": 0.2}}, {"m": {"C": 0.3, "d": 0.7}}])
-    found = warm_start.known_from(old, Goals(), Space({"m": Categorical([large, "none"])}), {"m.d": 0.5})
-    assert [known.config["m"] for known in found] == [{"C": 0.2, "d": 0.5}, {"C": 0.3, "d": 0.7}]
+    space = Space({"m": Categorical([large, "none"])})
+    found = warm_start.known_from(old, Goals(), space, {"m.d": 0.5})
+    assert [space.unpack(known.row)["m"] for known in found] == [{"C": 0.2, "d": 0.5}, {"C": 0.3, "d": 0.7}]
 
 
 def test_a_configuration_is_enqueued_only_once(path):
     searcher = Searcher.of(describe())
     row = SPACE.pack(config())
-    asked = warm_start.wanted(searcher, row)
-    searcher.apply(asked)
+    asked = searcher.apply(searcher.enqueued(searcher.history, warm_start.wanted(searcher, row)))
     assert warm_start.wanted(searcher, row) is None
     assert warm_start.wanted(searcher, SPACE.pack(config(0.6))) is not None
     searcher.apply(Stopped(asked.trial, reason="by the user"))
     assert warm_start.wanted(searcher, row) is not None
-    with pytest.raises(SpaceError, match="is not a configuration of the space; give every parameter that is open"):
+    with pytest.raises(SpaceError, match="3 values are needed, one for each parameter, got 2"):
         warm_start.wanted(searcher, row[:-1])
 
 
@@ -434,8 +475,12 @@ BRANCHES = [
 )
 def test_a_new_choice_brings_its_conditional_parameters(defaults):
     old = study_of({"lr": Float(0, 1)}, [{"lr": 0.2}])
-    (known,) = warm_start.known_from(old, Goals(), Space({"lr": Float(0, 1), "m": Categorical(BRANCHES)}), defaults)
-    assert known.config == {"lr": 0.2, "m": {"kind": "svm", "C": 0.5, "inner": {"kernel": "rbf", "gamma": 0.25}}}
+    space = Space({"lr": Float(0, 1), "m": Categorical(BRANCHES)})
+    (known,) = warm_start.known_from(old, Goals(), space, defaults)
+    assert space.unpack(known.row) == {
+        "lr": 0.2,
+        "m": {"kind": "svm", "C": 0.5, "inner": {"kernel": "rbf", "gamma": 0.25}},
+    }
 
 
 def test_a_branch_may_grow():
@@ -446,7 +491,7 @@ def test_a_branch_may_grow():
     with pytest.raises(JournalError, match=r"; --default m\.svm\.inner=\.\.\. \(defaults=\) gives its value there$"):
         warm_start.known_from(old, Goals(), wide)
     found = warm_start.known_from(old, Goals(), wide, {"m.svm.inner": "none", "m.knn.inner.p": "2"})
-    assert [known.config["m"] for known in found] == [
+    assert [wide.unpack(known.row)["m"] for known in found] == [
         {"kind": "svm", "C": 0.5, "inner": "none"},
         {"kind": "knn", "k": 3, "inner": {"p": 2}},
     ]
@@ -455,7 +500,7 @@ def test_a_branch_may_grow():
 def test_results_that_break_a_rule_are_left_out():
     old = study_of({"a": Float(0, 1), "b": Float(0, 1)}, [{"a": 0.2, "b": 0.5}, {"a": 0.7, "b": 0.1}])
     ruled = Space({"a": Float(0, 1), "b": Float(0, 1)}, where="a < b")
-    assert [known.config["a"] for known in warm_start.known_from(old, Goals(), ruled)] == [0.2]
+    assert [known.row[0] for known in warm_start.known_from(old, Goals(), ruled)] == [0.2]
     with pytest.raises(JournalError, match=r"breaks the rule 'a > 2 \* b': a=0.2, b=0.5"):
         warm_start.known_from(study_of({"a": Float(0, 1), "b": Float(0, 1)}, [{"a": 0.2, "b": 0.5}]), Goals(),
                    Space({"a": Float(0, 1), "b": Float(0, 1)}, where="a > 2 * b"))  # fmt: skip

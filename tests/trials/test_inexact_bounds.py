@@ -71,7 +71,7 @@ def test_runs_match_a_naive_loop(solver, monkeypatch):
     f = BOUNDS["Bells"](1)
     axis = np.linspace(0.0, 1.0, 61)
     dense = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-    regret = inexactness = deviations = 0.0
+    regret = inexactness = shifted = deviations = 0.0
     for t in range(1, steps + 1):
         K = kernel(X[: t - 1], X[: t - 1])
         gain = 0.5 * np.log(np.linalg.det(np.eye(t - 1) + K / TAU)) if t > 1 else 0.0
@@ -90,11 +90,14 @@ def test_runs_match_a_naive_loop(solver, monkeypatch):
         highest = max(upper(dense)[0].max(), value)
         regret += f.maximum - f(X[[t - 1]])[0]
         inexactness += 1.0 - value / highest
+        shifted += 1.0 - (value + B) / (highest + B)
         deviations += std
         assert curves.regret[t - 1] == pytest.approx(regret, rel=1e-9)
         assert curves.deviations[t - 1] == pytest.approx(deviations, rel=1e-9)
         assert curves.inexactness[t - 1] >= inexactness - 1e-9  # the dense grid stays below the maximum
         assert curves.inexactness[t - 1] == pytest.approx(inexactness, abs=0.01 * t)
+        assert curves.shifted[t - 1] == pytest.approx(shifted, abs=0.005 * t)
+        assert curves.shifted[t - 1] <= curves.inexactness[t - 1]
         after = 0.5 * np.log(np.linalg.det(np.eye(t) + kernel(X[:t], X[:t]) / TAU))
         assert curves.gain[t - 1] == pytest.approx(after, rel=1e-9)
         assert deviations <= np.sqrt(4.0 * t * TAU * after)
@@ -114,7 +117,9 @@ def test_distances_match_the_drawn_grid(solver, monkeypatch):
         return original(self, X)
 
     monkeypatch.setattr(UpperConfidence, "value", note)
-    monkeypatch.setitem(BOUNDS["run"].__globals__, "measure", lambda *rest, **named: type("Exact", (), {"eta": 1.0}))
+    monkeypatch.setitem(
+        BOUNDS["run"].__globals__, "measure", lambda *rest, **named: type("Exact", (), {"eta": 1.0, "eta_fixed": 1.0})
+    )
     curves, f = BOUNDS["run"](solver, 0, 5), BOUNDS["Bells"](0)
     steps = np.diff(np.concatenate([[0.0], curves.distances]))[1:]
     sizes = [GRIDS[solver] * t for t in range(2, 6)]

@@ -161,8 +161,9 @@ def test_enqueued_trials_occupy_no_worker_before_they_begin(tmp_path):
     events = [searcher.apply(searcher.known({"x": x}, Origin.ENQUEUED)) for x in (0.25, 0.5)]
     events.append(searcher.apply(Begun(0, attempt=1)))
     study = Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), events)
-    details = facts.details("x", Followed(keep(study, tmp_path / "s.db")))
-    assert [worker["trial"] for worker in details["workers"]] == [0]
+    followed = Followed(keep(study, tmp_path / "s.db"))
+    assert [worker["trial"] for worker in facts.details("x", followed)["workers"]] == [0]
+    assert {row[0]: row[1] for row in facts.rows(followed, 0, 0)["rows"]} == {0: "pending", 1: "enqueued"}
 
 
 def hostile_study():
@@ -337,9 +338,10 @@ def test_figures_are_redrawn_only_after_new_events(tmp_path):
     first = drawn()
     assert first.last == 25
     assert not first.error
-    best, expected = load(path).best, load(path).expected(load(path).best)
-    drawn_best = [first.best[name] for name in ("number", "value", "expected", "expected_sd")]
-    assert drawn_best == [best.number, best.value, *expected]
+    study_now = load(path)
+    best, expected = study_now.recommended, study_now.expected(study_now.recommended)
+    told = [first.recommended[name] for name in ("number", "value", "expected", "expected_sd", "why")]
+    assert told == [best.number, best.value, *expected, study_now.recommendation]
     assert [panel["key"] for panel in first.panels] == [panel.key for panel in report_figures(load(path))]
     assert figures.latest() is first
     assert not figures.is_drawing()

@@ -17,7 +17,7 @@ from raybo.common.errors import RayError
 from raybo.common.messages import first_line
 from raybo.engine.ray import priority
 from raybo.engine.ray.auth_token import loader_of, make_token, warn_of_open_token
-from raybo.engine.ray.liveness import report_death_at_start
+from raybo.engine.ray.liveness import report_death_at_start, status_in_words
 from raybo.engine.ray.signals import signals_held
 from raybo.engine.reaper import reaped
 from raybo.engine.temporary_directories import RAY, private_directory
@@ -41,8 +41,13 @@ _ENVIRONMENT = {
 }
 _LISTEN_PORT = "dashboard_agent_listen_port"
 _AGENT_PORTS = ("metrics_agent_port", "metrics_export_port", "runtime_env_agent_port", _LISTEN_PORT)
-# Ray's servers listen on every interface, unless it takes the system for one that allows a single node only
-_LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+_OF_LOCAL = {
+    # Ray's servers listen on every interface, unless it takes the system for one that allows a single node only
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    # else the raylet answers its first driver only once it has started workers, seconds in which the raylet's death
+    # would end the driver without an exception
+    "RAY_prestart_worker_first_driver": "0",
+}
 
 
 @contextlib.contextmanager
@@ -60,14 +65,20 @@ def ray_for_study(address: str | None, cpus: int | None, data: int = 0) -> Itera
         RayError: nothing answers at the address, or the cluster refuses.
     """
     joins = address or os.environ.get("RAY_ADDRESS")
-    settings = dict(_ENVIRONMENT) if joins else {**_ENVIRONMENT, _LOOPBACK: "0"}
+    settings = dict(_ENVIRONMENT) if joins else _ENVIRONMENT | _OF_LOCAL
     if not joins and "RAY_worker_niceness" not in os.environ:
         settings |= priority.SETTINGS
     if not joins and "ray" in sys.modules:  # it has read whether tokens are sent: the processes it starts must agree
         del settings["RAY_AUTH_MODE"]
     with _environment(settings):
         with signals_held():
-            import ray
+            try:
+                import ray
+            except ModuleNotFoundError as error:
+                raise RayError(
+                    f"Ray cannot be imported here ({first_line(error)}): install it, or run the trials one after the "
+                    "other in this process, --in-process (in_process=True)"
+                ) from None
 
         yield from _connected(ray, address, joins, cpus, data)
 
@@ -163,13 +174,14 @@ def without_helpers(ray: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def patient_start(ray: Any) -> Iterator[None]:
-    """Let a raylet take longer to come up than Ray's fixed half minute, as it does on a busy machine.
+    """Let a raylet take longer to come up than Ray's fixed half minute, as on a busy machine, unless it has died.
 
-    The ports of its agents are chosen here: the raylet waits 15 seconds for each port that an agent is to choose, and
-    then dies (https://github.com/ray-project/ray/issues/65983).
+    Ray would wait for a dead one as long, or be ended by it while it connects. The ports of its agents are chosen here:
+    the raylet waits 15 seconds for each port that an agent is to choose, and then dies
+    (https://github.com/ray-project/ray/issues/65983).
     """
-    services = ray._private.services
-    of_ray, start_of_ray = services.get_node, services.start_raylet
+    services, raylet = ray._private.services, ray._raylet
+    of_ray, start_of_ray, connect_of_ray = services.get_node, services.start_raylet, raylet.CoreWorker
     started: list[Any] = []
     end = time.monotonic() + START_SECONDS
 
@@ -182,20 +194,29 @@ def patient_start(ray: Any) -> Iterator[None]:
         started.append(start_of_ray(*args, **keywords))
         return started[-1]
 
+    def require_raylet() -> None:
+        if started and (code := started[-1].process.poll()) is not None:
+            raise RayError(f"its raylet ended with {status_in_words(code)}")
+
     def get_node(*args: Any, **keywords: Any) -> Any:
         while True:
             try:
                 return of_ray(*args, **keywords)
             except RuntimeError:  # it is not there yet
-                if time.monotonic() > end or not started or started[-1].process.poll() is not None:
+                require_raylet()
+                if time.monotonic() > end or not started:
                     raise
                 time.sleep(0.1)
 
-    services.get_node, services.start_raylet = get_node, start_raylet
+    def connect(*args: Any, **keywords: Any) -> Any:
+        require_raylet()
+        return connect_of_ray(*args, **keywords)
+
+    services.get_node, services.start_raylet, raylet.CoreWorker = get_node, start_raylet, connect
     try:
         yield
     finally:
-        services.get_node, services.start_raylet = of_ray, start_of_ray
+        services.get_node, services.start_raylet, raylet.CoreWorker = of_ray, start_of_ray, connect_of_ray
 
 
 def _free_ports(count: int) -> list[int]:

@@ -62,7 +62,9 @@ class Liveness:
         if self._node.head:
             for kind, process in self._node.dead_processes():
                 if kind in ("raylet", "gcs_server"):
-                    raise RayDied(f"the local Ray has died (its {kind} ended with {_status(process.returncode)})")
+                    raise RayDied(
+                        f"the local Ray has died (its {kind} ended with {status_in_words(process.returncode)})"
+                    )
         elif time.monotonic() - self._looked > LOOK_SECONDS:
             self._look()
             self._looked = time.monotonic()
@@ -162,5 +164,6 @@ def report_death_at_start(ray: Any) -> Iterator[None]:
         watcher.join()
 
 
-def _status(code: int) -> str:
+def status_in_words(code: int) -> str:
+    """Return how a process ended, of its return code."""
     return f"signal {-code}" if code < 0 else f"status {code}"

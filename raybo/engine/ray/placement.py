@@ -12,7 +12,7 @@ from typing import Any
 from raybo.engine.ray.resources import wanted_by
 from raybo.job.objective import Objective
 
-STRATEGIES = {"pack": "PACK", "strict-pack": "STRICT_PACK", "spread": "SPREAD"}
+STRATEGIES = {"pack": "PACK", "strict-pack": "STRICT_PACK", "spread": "SPREAD", "strict-spread": "STRICT_SPREAD"}
 REMOVED = "REMOVED"
 LEAST = {"memory": 1.0}  # bytes: Ray refuses a bundle of nothing
 

@@ -89,6 +89,10 @@ def workers_available(nodes: Sequence[Mapping[str, Any]], objective: Objective, 
     if objective.spread == "strict-pack":
         total = sum(room // processes for room in whole)
         place, held = "one node", max(whole)
+    elif objective.spread == "strict-spread":
+        place, held = "the cluster, each on a node of its own,", sum(room > 0 for room in whole)
+        # of so many trials, a node holds one process each
+        total = max(trials for trials in range(total + 1) if sum(min(r, trials) for r in whole) >= trials * processes)
     else:
         place, held, total = "the cluster", total, total // processes
     if total < 1:

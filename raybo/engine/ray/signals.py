@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+HELD = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+CAN_WAIT = hasattr(signal, "pthread_sigmask")  # not on Windows
 HELD_SECONDS = 15  # a signal is held for so long at most; then it ends the process wherever that is
 
 
@@ -34,7 +35,7 @@ def signals_held(ray: Any = None) -> Iterator[None]:
     Args:
         ray: the module, if it starts processes meanwhile: for these, the signals are not to wait.
     """
-    if threading.current_thread() is not threading.main_thread():  # signals are not handled here
+    if not CAN_WAIT or threading.current_thread() is not threading.main_thread():  # signals are not handled here
         yield
         return
     came: list[int] = []
@@ -60,6 +61,9 @@ def signals_held(ray: Any = None) -> Iterator[None]:
 @contextlib.contextmanager
 def deaf_threads() -> Iterator[None]:
     """Have threads that are started meanwhile take no signals, which then wait while those of the main thread do."""
+    if not CAN_WAIT:
+        yield
+        return
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
     try:
         yield

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar, cast
 
-from raybo.common.errors import JournalError, SpaceError
+from raybo.common.errors import JournalError, RayboError, SpaceError
 from raybo.engine.plan import Plan
 from raybo.engine.status import SHOWN, Status, config_text
 from raybo.engine.study.budget_clock import BudgetClock
@@ -46,8 +46,9 @@ from raybo.record.history import History
 from raybo.record.origin import Origin
 from raybo.record.states import COUNTED, FAILURES, State
 from raybo.record.stopping import Stopping
-from raybo.record.trial import saved_share
+from raybo.record.trial import Trial, saved_share
 from raybo.searcher import NO_CONTEXT, Searcher
+from raybo.space import Row
 from raybo.study import warm_start
 
 E = TypeVar("E", bound=Event)
@@ -263,7 +264,7 @@ class EventLog:
             reporting=self.committed.reporting,
             best_config="" if best is None else config_text(self.searcher.space, best.config),
             configs=[
-                (trial.number, config_text(self.searcher.space, trial.config))
+                (trial.number, ", ".join([config_text(self.searcher.space, trial.config), *_at(trial)]))
                 for trial in self.committed.newest_running(SHOWN)
             ],
             steps=self.searcher.steps,
@@ -297,16 +298,24 @@ class EventLog:
         """Tell who watches something that no event holds."""
         self._notes.append((self.newest + 1, text))
 
-    def enqueued(self, row: Any) -> Event | None:
-        """Return the event of asking for an enqueued configuration; None if it is no news, or does not fit: a note.
+    def wanted(self, values: Sequence[Any]) -> Row | None:
+        """Return the row of a configuration that a user asks for; None if it is no news, or does not fit: a note.
 
         Args:
-            row: the configuration, as `Space.pack` makes it.
+            values: as `Request.values`.
         """
         try:
-            return warm_start.wanted(self.searcher, row)
+            return warm_start.wanted(self.searcher, values)
         except SpaceError as error:
             self.note(f"an enqueued configuration does not fit: {error}")
+            return None
+
+    def enqueued(self, row: Row, history: History) -> Asked | None:
+        """Return the event of asking for it after a history; None if that cannot be: a note."""
+        try:
+            return self.searcher.enqueued(history, row, None if self.clock is None else self.clock.spent)
+        except RayboError as error:  # of a rule, or of a method, which will raise it again if it is asked for a trial
+            self.note(f"an enqueued configuration cannot be run: {error}")
             return None
 
     def has_asked_enough(self) -> bool:
@@ -376,3 +385,8 @@ def _clock(plan: Plan, budget: Budget, events: Sequence[Event]) -> BudgetClock:
     if budget.is_time:
         return BudgetClock(budget, used([event for event in events if event.number <= plan.known], budget), plan.begun)
     return BudgetClock(budget, used(events, budget))
+
+
+def _at(trial: Trial) -> list[str]:
+    """Return at which fidelity a trial runs, in words; empty if there are no cheap versions of the job."""
+    return [f"{name} {at:,}" for name, at in trial.fidelity.items()]

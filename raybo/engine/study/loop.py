@@ -15,6 +15,7 @@ import ray
 
 from raybo.engine.lifecycle import Phase
 from raybo.engine.plan import Plan
+from raybo.engine.ray.draining import draining_nodes
 from raybo.engine.ray.nodes import GRACE_SECONDS, LOOK_SECONDS, NodeLosses
 from raybo.engine.status import Status
 from raybo.engine.study.capacity import Capacity
@@ -79,7 +80,7 @@ class StudyLoop:
         if self.runs.on_cluster:
             beside.append(asyncio.ensure_future(self._watch_nodes()))
         if self.plan.is_kept:
-            beside.append(asyncio.ensure_future(watch_requests(self.plan, self._stop_for_user, self._enqueue)))
+            beside.append(asyncio.ensure_future(watch_requests(self.plan.path, self._stop_for_user, self._enqueue)))
         if not self.runs.check_budget():
             beside.append(asyncio.ensure_future(self._watch_budget()))
         try:
@@ -175,6 +176,7 @@ class StudyLoop:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             nodes = await loop.run_in_executor(None, ray.nodes)
+            self.runs.announce(await loop.run_in_executor(None, draining_nodes))
             now = time.monotonic()
             if losses.update(nodes, now):
                 self.runs.launcher.renew()
@@ -183,7 +185,7 @@ class StudyLoop:
                 if is_out and any(losses.affect(node, dispatched.submitted, now) for node in dispatched.nodes):
                     loop.call_later(GRACE_SECONDS, dispatched.node_lost.set)  # this attempt's event, not the next one's
             if self.plan.elastic:
-                await self.capacity.update(nodes)
+                await self.capacity.update([node for node in nodes if node["NodeID"] not in self.runs.leaving])
                 self._open_workers()
 
     def _close(self) -> None:

@@ -105,7 +105,10 @@ class NextTrials:
         if self.ending.stopped or request.values is None:
             return False
         async with self._asking:  # no proposal is on its way
-            asked = self.log.enqueued(request.values)
+            row = self.log.wanted(request.values)
+            asked = None if row is None else await self.proposals.enqueued(row)
+            if self.ending.stopped:
+                return False
             if asked is not None:
                 self.proposals.forget()
                 self._first.append(self._add(asked).life.trial)

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from raybo.engine.study.event_log import EventLog
 from raybo.engine.study.timings import Timings
 from raybo.record.events import Asked
+from raybo.space import Row
+from raybo.space.partial import left_out
 
 SWITCH_SECONDS = 0.0005  # the thread that proposes must not keep the event loop waiting for Python's usual 5 ms
 
@@ -42,6 +44,13 @@ class Proposals:
         """Begin the next proposal, unless one is being prepared."""
         if self.prepared is None:
             self.prepared = self._in_thread()
+
+    async def enqueued(self, row: Row) -> Asked | None:
+        """Return the event of asking for what a user has enqueued, with what it leaves out; see `EventLog.enqueued`."""
+        history = self.log.searcher.history
+        if self.timings.is_instant() or not left_out(self.log.searcher.space, row):
+            return self.log.enqueued(row, history)
+        return await asyncio.get_running_loop().run_in_executor(self.thread, self.log.enqueued, row, history.copy())
 
     def forget(self) -> None:
         """Drop the prepared proposal: the next trial has another number."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from raybo.common import systems
 from raybo.common.errors import RayboError
 from raybo.common.files import write_file
 from raybo.common.messages import first_line
@@ -104,7 +105,7 @@ class TrialOutput:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             anew = os.O_TRUNC if output.attempt == 1 and not output.is_kept else 0
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | anew
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | systems.NOFOLLOW | systems.CLOEXEC | anew
             with open(os.open(path, flags, 0o666), "wb") as file:
                 if output.attempt > 1 and not output.is_kept:
                     file.write(f"\n--- attempt {output.attempt}\n".encode())

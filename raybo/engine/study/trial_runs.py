@@ -65,6 +65,7 @@ class TrialRuns:
         self.judge = Judge(log, self.apply)
         self.output = TrialOutput(plan.path if plan.is_kept else None, log.note, plan.artifacts)
         self._name = secrets.token_hex(8)
+        self.leaving: set[str] = set()  # nodes of which the cluster has said that they are to go
         self._own_raylet = OwnRaylet()
         self._moved = asyncio.Event()  # a trial that may have waited for room has it, or is over
         self.launcher = Launcher(
@@ -122,6 +123,13 @@ class TrialRuns:
         else:
             self.stop(clock.reason)
         return True
+
+    def announce(self, leaving: set[str]) -> None:
+        """Note which nodes are about to go, and say which trials run on one that was not known to."""
+        news, self.leaving = leaving - self.leaving, self.leaving | leaving
+        for number, dispatched in self.dispatched.items():
+            if not news.isdisjoint(filter(None, dispatched.nodes)):
+                self.log.note(f"trial {number}: its node is about to go")
 
     # ---- what trials send, of an attempt that may be over
 
@@ -189,9 +197,9 @@ class TrialRuns:
     async def _attempt(self, dispatched: DispatchedTrial, prepare: Callable[[], None]) -> tuple[Occurrence, EventData]:
         number = dispatched.life.trial
         self.output.begin(number, dispatched.life.attempt)
-        config, refusal = self.log.searcher.trials[number].config, ""
+        trial, refusal = self.log.searcher.trials[number], ""
         try:
-            self.launcher.submit(dispatched, config, self.judge.attempt_info(number))
+            self.launcher.submit(dispatched, {**trial.config, **trial.fidelity}, self.judge.attempt_info(number))
         except (ObjectiveError, RayError) as error:  # its number of processes
             refusal = str(error)
         self.apply(dispatched, Occurrence.SUBMITTED, {})
@@ -200,8 +208,11 @@ class TrialRuns:
             return Occurrence.BAD_RESULT, {"reason": refusal}
         asyncio.get_running_loop().call_soon(prepare)  # not before the trial is on its way
         occurrence, data = await dispatched.outcome(self.plan.options.trial_seconds, self.on_cluster)
+        nodes = dispatched.nodes
         if occurrence in (Occurrence.WORKER_LOST, Occurrence.NEVER_BEGAN):
             await self._own_raylet.end_with_it()
+        if occurrence is Occurrence.WORKER_LOST and not self.leaving.isdisjoint(filter(None, nodes)):
+            occurrence, data = Occurrence.PREEMPTED, {"reason": "its node was preempted"}
         self._collect_output(dispatched)
         if occurrence is Occurrence.RETURNED:
             data = self.judge.result(number, data)

@@ -21,6 +21,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from raybo.common import systems
+
 KEPT_BYTES = 100_000  # the last of a trial's output
 FILE_BYTES = 10 * KEPT_BYTES  # a worker's file that is longer begins anew
 SEND_SECONDS = 0.25
@@ -42,7 +44,7 @@ class Capture:
 
     def __init__(self, directory: Path) -> None:
         self._own, path = tempfile.mkstemp(prefix=PREFIX, dir=directory)
-        self._written = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+        self._written = os.open(path, os.O_WRONLY | os.O_APPEND | systems.NOFOLLOW | systems.CLOEXEC)
         self._before = (os.dup(1), os.dup(2))
         self._lock = threading.Lock()
         self._running = threading.Event()
@@ -78,7 +80,7 @@ class Capture:
 
     def _start(self) -> None:
         header = " ".join(map(str, (*self._owner, HEADER_BYTES, self._sent)))
-        os.pwrite(self._own, header.ljust(HEADER_BYTES - 1).encode() + b"\n", 0)
+        systems.write_at(self._own, header.ljust(HEADER_BYTES - 1).encode() + b"\n", 0)
         self._at = HEADER_BYTES
 
     def _keep_sending(self) -> None:
@@ -99,7 +101,7 @@ class Capture:
         size = os.fstat(self._own).st_size
         new = max(0, size - self._at)
         self._at, self._sent = size if new else self._at, self._sent + new
-        data = os.pread(self._own, min(new, KEPT_BYTES), size - min(new, KEPT_BYTES)) if new else b""
+        data = systems.read_at(self._own, min(new, KEPT_BYTES), size - min(new, KEPT_BYTES)) if new else b""
         return self._sent - len(data), data
 
 

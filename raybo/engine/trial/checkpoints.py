@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from raybo.common import systems
 from raybo.common.errors import ObjectiveError
 from raybo.engine.run_options import Keep
 from raybo.journal.beside import CHECKPOINTS
@@ -251,7 +252,9 @@ def _sync(path: Path) -> None:
         raise ObjectiveError(
             f"saving: {path.name} is a pipe, a socket or a device, which no checkpoint can hold; save files only"
         )
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    if stat.S_ISDIR(mode) and not systems.OPENS_DIRECTORIES:
+        return
+    descriptor = os.open(path, (os.O_RDONLY if systems.IS_POSIX else os.O_RDWR) | systems.NONBLOCK)
     try:
         os.fsync(descriptor)
     except OSError as error:

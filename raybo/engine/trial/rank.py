@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from raybo.common import systems
 from raybo.common.environment import environment
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.trial.checkpoints import Checkpoints
@@ -196,7 +197,7 @@ def output_to(path: Path | None) -> Iterator[None]:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     before = os.dup(1), os.dup(2)
-    written = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    written = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | systems.NOFOLLOW | systems.CLOEXEC, 0o666)
     try:
         _flush()
         os.dup2(written, 1)

@@ -37,6 +37,7 @@ class Seat:
         address, port: where the first one can listen, for the others.
         devices: the GPUs of all processes on its node.
         has_checkpoint: whether all of them find the checkpoint to continue from.
+        nodes: Ray's names of the nodes of all of them.
     """
 
     rank: int
@@ -48,6 +49,7 @@ class Seat:
     port: int
     devices: tuple[str, ...]
     has_checkpoint: bool
+    nodes: tuple[str, ...] = ()
 
     @property
     def place(self) -> dict[str, Any]:
@@ -92,5 +94,6 @@ def seats(arrivals: Sequence[Arrival]) -> list[Seat]:
             port=arrivals[0].port,
             devices=tuple(devices),
             has_checkpoint=has_checkpoint,
+            nodes=tuple(nodes),
         )
     return [found[index] for index in range(len(arrivals))]

@@ -24,6 +24,7 @@ from raybo.common.threads import limit_threads
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.ray import pickling
 from raybo.engine.ray.connection import logs_directory
+from raybo.engine.ray.draining import is_any_draining
 from raybo.engine.ray.placement import in_bundle
 from raybo.engine.ray.priority import lower_priority
 from raybo.engine.ray.resources import resources_of
@@ -37,6 +38,7 @@ from raybo.engine.trial.lacks import NO_MEMORY, REASON_CHARACTERS, lacked_memory
 from raybo.engine.trial.rank import GONE, Gathering, alone, output_to, seated, sender_of, without_result
 from raybo.engine.trial.report_sender import AttemptInfo, MakeSender, ReportSender, answer_of, offline_sender
 from raybo.engine.trial.result import left_out, read_result, read_results
+from raybo.job.cheap_version import with_cheap_versions
 from raybo.job.current_trial import CurrentTrial, running
 from raybo.job.objective import Objective, contexts_sent_to
 from raybo.job.reports import TrialPruned, reports_sent_to
@@ -132,6 +134,7 @@ def trial_task(
 
     # what does not change is in a closure, which Ray sends to a worker once
     settings, goals, context = dict(objective.settings), objective.goals, objective.context
+    fidelities = objective.fidelity
     is_gang = objective.is_gang
     threads = max(1, int(objective.num_cpus))
     inline, tokens, named = packed.function, packed.tokens, packed.named
@@ -160,7 +163,10 @@ def trial_task(
             else:
                 captured = capture_output(logs_directory(ray), (study.name, number, attempt), send_output, rest)
                 held.enter_context(captured)
-            current = CurrentTrial(number, attempt, seed, config, directory)
+            node = ray.get_runtime_context().get_node_id()
+            current = CurrentTrial(
+                number, attempt, seed, config, directory, _asks_leaving=partial(is_any_draining, (node,))
+            )
             send = partial(answer_of, actor, number, attempt)
             make_sender: MakeSender = partial(ReportSender, info, send, checkpoints)
             if gathering is None and is_gang:
@@ -169,13 +175,14 @@ def trial_task(
                 seat = held.enter_context(seated(gathering, index, info, checkpoints))
                 if seat is None:
                     return Occurrence.STOPPED, {"reason": GONE.why}, rest
-                current = replace(current, **seat.place)
+                current = replace(current, **seat.place, _asks_leaving=partial(is_any_draining, seat.nodes))
                 make_sender = sender_of(gathering, seat, info, send, checkpoints)
             held.enter_context(running(current))
             if tokens:
                 references = objects[len(objects) - len(tokens) :]
                 receive({t: partial(ray.get, r) for t, r in zip(tokens, references, strict=True)}, named)
             job = pickling.unpickled(inline) if inline else pickling.unpickled_from_store(objects[0])
+            job = with_cheap_versions(job, fidelities, goals.names[0])
             if index:
                 job = without_result(job, goals.needed)
             occurrence, data = run_trial(job, config, settings, goals, threads, context, send_context, make_sender)

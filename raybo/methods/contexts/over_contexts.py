@@ -4,6 +4,8 @@ Each of them maximises upper confidence bounds at many contexts, reduced to one 
 per point as there are contexts, so the cube is searched with few of them, and what is found is climbed on with all.
 
 If the next trial's context is known beforehand, every one of them tunes for it: by the bound at that one context.
+
+Constraints are kept by a price on what breaks them, see `constrained`.
 """
 
 from __future__ import annotations
@@ -14,14 +16,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from raybo.acquisition import ContextConfidence
+from raybo.acquisition import Acquisition, ContextConfidence
 from raybo.common.options import option
 from raybo.context import Density, Expectation, Joint, cube_of_contexts, expected, fit_joint, with_context
+from raybo.methods.contexts.constrained import limits_of
 from raybo.methods.method import Method
 from raybo.methods.parts.fitted_model import prediction_in_words
 from raybo.methods.parts.initial_design import design_size, explain_design, sobol_proposal
 from raybo.methods.parts.next_point import taken
-from raybo.methods.parts.refit_schedule import is_kept, last_estimate, starts_of_fit
+from raybo.methods.parts.refit_schedule import Fit, is_kept, last_estimate, starts_of_fit
 from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
 from raybo.solvers import SolverName
@@ -63,6 +66,7 @@ class OverContexts(Method):
     """
 
     needs_context: ClassVar[bool] = True
+    takes_constraints: ClassVar[bool] = True
     meaning: ClassVar[str]
     screened: ClassVar[int] = SCREENED
     candidates: ClassVar[int | None] = None
@@ -83,7 +87,7 @@ class OverContexts(Method):
     def bound(self, known: Learned, most: int) -> ContextConfidence:
         """Return the acquisition over at most `most` contexts."""
 
-    def stages(self, known: Learned) -> tuple[ContextConfidence, ContextConfidence]:
+    def stages(self, known: Learned) -> tuple[Acquisition, Acquisition]:
         """Return the acquisitions of the two stages: a cheap one for the search, and the exact one."""
         return self.bound(known, self.screened), self.bound(known, ALL)
 
@@ -97,25 +101,32 @@ class OverContexts(Method):
         if len(history) < design_size(history, DESIGN, self.initial) or not _is_informative(history):
             return sobol_proposal(history, rng)
         density = self.density(history)
-        joint = fit_joint(history, density, rng, fit=lambda observations, model: _theta(history, observations, model))
+
+        def fit(tag: str) -> Fit:
+            return lambda observations, model: _theta(history, observations, model, tag)
+
+        joint = fit_joint(history, density, rng, fit=fit("theta"))
+        limits = limits_of(history, density, rng, fit)
         tags: Tags = {"theta": joint.gp.theta.tolist(), "contexts": len(history.contexts)}
         if joint.left_out:
             tags["left_out"] = joint.left_out
         if history.next_context is None:
             coarse, meant = self.stages(Learned(density, history.contexts, joint, rng))
             atoms, p = density.atoms(PREDICTED, rng)
+            few, share = density.atoms(min(self.screened, PREDICTED), rng) if limits.joints else (atoms, p)
+            coarse, meant = limits.within(coarse, few, share), limits.within(meant, atoms, p)
         else:
             atoms, p = history.next_context.reshape(1, -1), np.ones(1)
-            coarse = meant = ContextConfidence(joint.gp, atoms, Expectation(p), self.kappa)
+            coarse = meant = limits.within(ContextConfidence(joint.gp, atoms, Expectation(p), self.kappa), atoms, p)
             tags["wanted"] = history.next_context.tolist()
         points, apart = taken(history)
-        near = history.X[[int(np.argmax(history.y))]]
+        near = history.X[[int(np.argmax(np.where(history.feasible, history.y, -np.inf)))]]
         found = two_stages(
             self.solver, coarse, meant, history.cube, rng, size=self.candidates, near=near, avoid=points, apart=apart
         )
         mean, std = expected(joint.gp, found.x[None, :], atoms, p)
         tags |= {"value": found.value, "mean": float(mean[0]), "std": float(std[0]), "evaluations": found.evaluations}
-        return Proposal(found.x, tags)
+        return Proposal(found.x, tags | limits.tags(found.x, atoms, p))
 
     def explain(self, tags: Tags) -> str:
         """Explain a point of the design, or the bound's by its prediction over the contexts."""
@@ -148,10 +159,10 @@ def _is_informative(history: History) -> bool:
     return len(y) > 1 and bool(np.any(y != y[0]))
 
 
-def _theta(history: History, observations: Observations, model: Model) -> Array:  # (p,)
+def _theta(history: History, observations: Observations, model: Model, tag: str) -> Array:  # (p,)
     """Return the most likely hyperparameters, starting from the last ones, which many observations keep a while."""
     d = len(observations.categorical)
-    last = last_estimate(history, model, d)
+    last = last_estimate(history, model, d, tag)
     if last is not None and is_kept(history, len(observations.X)):
         return last
     return fit_map(observations, model, starts_of_fit(history, model, d, last))

@@ -27,7 +27,8 @@ What it does, and why:
 - Constraints: expected improvement on one model, times the probability that all hold. A bound in its place stays off
   the edge of what is allowed, where the best usually is: it gains little there beside what the probability loses.
   Several metrics: expected hypervolume improvement, which bounds of scalarisations did not beat (`multi_objective`).
-- If trials that report are ended early, another model: see `curves`.
+- If trials that report are ended early, another model: see `curves`. It is that of jobs with cheap versions too: see
+  `fidelities`.
 - From 150 results on one model, and beyond 400 trials that of the observations that matter to a proposal, see
   `local_models`. Studies that raybo 0.1 began continue by its rule, see `auto_0_1`.
 """
@@ -45,11 +46,12 @@ from raybo.common.options import option
 from raybo.methods.default.auto_0_1 import FAR_OPTIMISM, OPTIMISM, SETTLED, mixture, propose_as_0_1
 from raybo.methods.default.committee import MEMBERS, convene
 from raybo.methods.default.curves import explain_curves, propose_for_last_step
+from raybo.methods.default.fidelities import explain_fidelity, propose_at_fidelity
 from raybo.methods.method import Method
 from raybo.methods.parts.fitted_model import FittedGP, FittedModel, Transform, prediction_in_words
 from raybo.methods.parts.fitting import added_noise, leader, observed
 from raybo.methods.parts.guesses import believing, design_by_guess
-from raybo.methods.parts.initial_design import explain_design, is_in_design, sobol_proposal, uniform
+from raybo.methods.parts.initial_design import explain_design, is_in_design, middle_proposal, sobol_proposal, uniform
 from raybo.methods.parts.learning_curves import has_cut_curves
 from raybo.methods.parts.local_maximiser import maximise, maximise_at_home
 from raybo.methods.parts.local_models import ManyObservations, is_large, ranked
@@ -68,7 +70,6 @@ FIRST_GUESSED = 4  # results before there is a model, if the user has guessed wh
 FIRST_POINTS = 10  # points before there is a model, if there are branches, several metrics or constraints
 AT_HOME = 0.5  # share of the proposals beyond a few hundred trials that are made near the best points
 REDRAWN = 64  # times at most that a first point is drawn again because it is known
-MIDDLE = 0.4, 0.6  # of each axis; not quite the same point in every study
 MANY = 150  # results, from which on three models cost more than they are worth
 NAMES = {
     "ucb": "upper confidence bound",
@@ -89,6 +90,7 @@ class Auto(Method):
     takes_goals: ClassVar[bool] = True
     models_reports: ClassVar[bool] = True
     uses_guesses: ClassVar[bool] = True
+    chooses_fidelity: ClassVar[bool] = True
     members: ClassVar[Sequence[str]] = tuple(MEMBERS)
 
     initial: int | None = option(
@@ -102,6 +104,8 @@ class Auto(Method):
         """Return the next point, by the first rule that applies."""
         if history.generation == 1:
             return propose_as_0_1(history, rng, self.initial)
+        if history.fidelity is not None:
+            return propose_at_fidelity(history, rng, self.initial, transform(history))
         limited = with_memory_limit(history)
         if limited.goals.is_plain and has_cut_curves(history):
             return propose_for_last_step(history, rng, self.initial, transform(history))
@@ -121,6 +125,8 @@ class Auto(Method):
             return "initial design (the middle of the space)"
         if design := explain_design(tags):
             return design
+        if look := explain_fidelity(tags):
+            return look
         if curves := explain_curves(tags):
             return curves
         where = " near one of the best points" if "home" in tags else ""
@@ -145,7 +151,7 @@ def first_point(history: History, rng: np.random.Generator) -> Proposal:
                 break
             proposal = replace(proposal, x=uniform(history, rng))
         return proposal
-    return Proposal(rng.uniform(*MIDDLE, history.d), {"middle": True}, in_design=True)
+    return middle_proposal(history, rng)
 
 
 def propose_by_committee(history: History, rng: np.random.Generator, members: Sequence[str]) -> Proposal:

@@ -95,6 +95,7 @@ class FittedSurrogate(Generic[S_co]):
         tags: where the next fit starts.
         weights: of members with different assumptions; the first of them predicts. None if all have the same
             assumptions and predict together.
+        seen: (m, d), the points whose means span the values that were seen, if they are others than `known`.
     """
 
     members: tuple[S_co, ...]
@@ -104,6 +105,7 @@ class FittedSurrogate(Generic[S_co]):
     known: Array
     tags: Tags
     weights: tuple[float, ...] | None = None
+    seen: Array | None = None
 
     @property
     def gp(self) -> S_co:
@@ -156,14 +158,15 @@ class FittedSurrogate(Generic[S_co]):
 
         Its 5 %, 50 % and 95 % points and the incumbent, with six digits; empty if one of them is not finite.
         """
-        if len(self.known) == 0 or not math.isfinite(self.incumbent):  # no trial has finished
+        seen = self.known if self.seen is None else self.seen
+        if len(seen) == 0 or not math.isfinite(self.incumbent):  # no trial has finished
             return []
         moments = [gp.posterior(x[None, :]) for gp in self.members]
         means, variances = np.array([m[0][0] for m in moments]), np.array([m[1][0] for m in moments])
         mean = float(np.average(means, weights=self.weights))
         sd = math.sqrt(float(np.average(variances + np.square(means - mean), weights=self.weights)))
         ends = np.array([mean - NINETY * sd, mean, mean + NINETY * sd, self.incumbent])
-        known = self.gp.posterior(self.known)[0]
+        known = self.gp.posterior(seen)[0]
         low, high = float(known.min()), max(float(known.max()), self.incumbent)
         with np.errstate(all="ignore"):
             # beyond what was seen a power transform's inverse may grow without bound: continued by its mean slope

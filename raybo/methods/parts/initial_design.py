@@ -10,6 +10,7 @@ from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
 from raybo.space import LARGEST_DIMENSION, Array, Cube, scrambled_sobol
 
+MIDDLE = 0.4, 0.6  # of each axis; not quite the same point in every study
 LONGEST_SEQUENCE = 1 << 14  # of which points that break no rule are looked for
 
 
@@ -24,6 +25,11 @@ def sobol_proposal(history: History, rng: np.random.Generator) -> Proposal:
     if history.cube.is_ruled:
         return Proposal(_allowed_point(history.cube, seed, index), {"sobol": seed}, in_design=True)
     return Proposal(_sobol_point(history.d, seed, index), {"sobol": seed}, in_design=True)
+
+
+def middle_proposal(history: History, rng: np.random.Generator) -> Proposal:
+    """A point in the middle of the space."""
+    return Proposal(rng.uniform(*MIDDLE, history.d), {"middle": True}, in_design=True)
 
 
 def uniform(history: History, rng: np.random.Generator) -> Array:  # (d,)

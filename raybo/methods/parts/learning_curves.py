@@ -99,7 +99,12 @@ def fitted_curves(history: History, transform: Transform, tag: str) -> FittedCur
 
 
 def fit_curves(
-    history: History, transform: Transform = Tamed.of, *, refit: bool = True, tag: str = THETA
+    history: History,
+    transform: Transform = Tamed.of,
+    *,
+    refit: bool = True,
+    tag: str = THETA,
+    model: Model | None = None,
 ) -> FittedCurves:
     """Fit the model of all curves; its best point has the highest mean at the last step, observed or not.
 
@@ -110,15 +115,16 @@ def fit_curves(
         transform: makes the transform of the values.
         refit: estimate the hyperparameters even if there are some already.
         tag: the name of the tag that keeps the hyperparameters.
+        model: what is assumed; None for the standard model.
     Raises:
         NumericalError: no hyperparameters explain the observations.
     """
     records = [history.records[number] for number in reported(history)]
     last = within_reach(np.array([r.y if r.y is not None else r.reports[-1][1] for r in records], dtype=np.float64))
     outputs, worst = transform(last), float(last.min())
-    rows = rows_of_curves(records, history.steps, _at_most(history))
+    rows = rows_of_curves(records, history.span, _at_most(history))
     observations = _observations(history, rows, outputs, worst)
-    model = standard_model()
+    model = standard_model() if model is None else model
     try:
         theta = _estimate(history, observations, model, refit, tag)
     except NumericalError:  # early values so far off that no length-scales explain them beside the final ones
@@ -128,7 +134,8 @@ def fit_curves(
     best = records[int(np.argmax(final_means(surrogate, history)))].x
     finished = [r.y for r in records if r.y is not None]
     incumbent = float(outputs.apply(np.array([max(finished)]))[0]) if finished else -math.inf
-    return FittedSurrogate((surrogate,), outputs, incumbent, best, np.empty((0, history.d)), {tag: theta.tolist()})
+    seen, none = np.array([record.x for record in records]), np.empty((0, history.d))
+    return FittedSurrogate((surrogate,), outputs, incumbent, best, none, {tag: theta.tolist()}, seen=seen)
 
 
 def reported(history: History) -> list[int]:
@@ -149,7 +156,7 @@ def believing_ends(fit: FittedCurves, history: History, X: Array) -> FittedCurve
 def cut_points(history: History) -> Array:  # (c, d)
     """Return the points of the trials that the model knows and that did not run to their end."""
     records = [history.records[number] for number in reported(history)]
-    chosen = chosen_trials(records, history.steps, _at_most(history))
+    chosen = chosen_trials(records, history.span, _at_most(history))
     return np.array([records[i].x for i in chosen if records[i].state in CUT]).reshape(-1, history.d)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from raybo.record.history import History
 from raybo.space import Array
-from raybo.surrogate import Model
+from raybo.surrogate import Model, Observations
+
+Fit: TypeAlias = Callable[[Observations, Model], Array]  # from what is observed to hyperparameters (p,)
 
 AFRESH = 10  # trials between fits that also start from nothing, as a warm start may stay in a poor maximum
 REFIT_SHARE = 100  # from twice as many observations on, a fit is kept until they have grown by a hundredth

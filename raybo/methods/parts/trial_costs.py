@@ -7,7 +7,9 @@ how much of the budget was used at each proposal.
 
 The job may say what a trial costs; that number then takes the place of the seconds throughout.
 
-Of a trial that a scheduler ended, a whole run's seconds are those of its steps times the steps of a whole run.
+Of a trial that a scheduler ended, a whole run's seconds are those of its steps times the steps of a whole run. A job
+with cheap versions is expected to take in proportion to its fidelity at first; the fidelity is an axis of the model,
+which learns how far that is from the truth.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from raybo.space import Array
 
 if TYPE_CHECKING:  # models take their time to load, and a study without a budget needs none here
     from raybo.acquisition import Acquisition
-    from raybo.surrogate.log_linear import LogLinear
+    from raybo.surrogate.log_linear import LogLinear, Slice
 
 DIFFER = 3.0  # factor between the dearest and the cheapest trial, below which all cost the same
 LEAST = 3  # trials that say what they cost
@@ -42,37 +44,55 @@ class TrialCosts:
 
     Attributes:
         model: of a whole run's seconds.
-        seconds: (n,), what the model expects of each of the trials that it knows.
+        seconds: (n,), what the model expects of each of the trials that it knows, if it were a whole run.
+        by_fidelity: of a whole run's seconds, by configuration and fidelity, if they were in proportion to the latter;
+            None if there are no cheap versions of the job.
     """
 
-    model: LogLinear
+    model: LogLinear | Slice
     seconds: Array
+    by_fidelity: LogLinear | None = None
 
     @classmethod
     def of(cls, history: History) -> TrialCosts | None:
         """Return the model of a history; None if fewer than three trials say how long they took."""
         known = [
-            (record.x, seconds)
+            (record, seconds)
             for record in history.records
             if (seconds := whole_run(record, history.steps, history.cost))
         ]
         if len(known) < LEAST:
             return None
-        from raybo.surrogate.log_linear import LogLinear
+        from raybo.surrogate.log_linear import LogLinear, Slice
 
-        X, took = np.array([x for x, _ in known]), np.array([seconds for _, seconds in known])
+        X, took = np.array([record.x for record, _ in known]), np.array([seconds for _, seconds in known])
         pairs = zip(history.cube.levels, history.cube.categorical, strict=True)
-        model = LogLinear.of(X, took, [levels if categorical else None for levels, categorical in pairs])
-        return cls(model, np.exp(model.moments(X)[0]))
+        choices = [levels if categorical else None for levels, categorical in pairs]
+        if (fidelity := history.fidelity) is None:
+            model = LogLinear.of(X, took, choices)
+            return cls(model, np.exp(model.moments(X)[0]))
+        places = [fidelity.place(record.fidelity or fidelity.high) for record, _ in known]
+        whole = LogLinear.of(np.column_stack([X, places]), took, [*choices, None])
+        return cls(Slice(whole, 1.0), np.exp(Slice(whole, 1.0).moments(X)[0]), whole)
 
     @property
     def differ(self) -> bool:
         """True if some trials take so much longer than others that it matters which come first."""
         return bool(self.seconds.max() > DIFFER * self.seconds.min())
 
-    def at(self, x: Array) -> float:  # (d,)
-        """Return the expected seconds of a whole run."""
-        mean, variance = self.model.moments(x[None, :])
+    def at(self, x: Array, place: float = 1.0, share: float = 1.0) -> float:  # (d,)
+        """Return the expected seconds of a run.
+
+        Args:
+            x: its configuration.
+            place: of its fidelity on its axis, and share: of the highest; 1 for a whole run.
+        """
+        model = self.model
+        if self.by_fidelity is not None:
+            from raybo.surrogate.log_linear import Slice
+
+            model = Slice(self.by_fidelity, place, math.log(share))
+        mean, variance = model.moments(x[None, :])
         return float(np.exp(mean[0] + 0.5 * variance[0]))
 
 
@@ -121,13 +141,27 @@ def seconds_left(history: History) -> float:
     return left * HOUR / history.budget.price / (1 + history.count(State.PENDING))
 
 
-def cost_tags(history: History, x: Array) -> Tags:
+def expected_seconds(costs: TrialCosts | None, history: History, x: Array, fidelity: int | None) -> float:  # (d,)
+    """Return what a run at a fidelity is expected to take; if nothing is known, in whole runs."""
+    if history.fidelity is None or fidelity is None:
+        return 1.0 if costs is None else costs.at(x)
+    share = fidelity / history.fidelity.high
+    return share if costs is None else costs.at(x, history.fidelity.place(fidelity), share)
+
+
+def cost_tags(history: History, x: Array, fidelity: int | None = None) -> Tags:
     """Return what a proposal is expected to cost, as a tag, if cost plays a part in it."""
     costs = costs_that_matter(history)
     if costs is None:
         return {}
     unit = {} if history.cost is None else {OF: history.cost}
-    return {**unit, TAKES: [float(f"{seconds:.4g}") for seconds in (costs.at(x), float(np.median(costs.seconds)))]}
+    return {
+        **unit,
+        TAKES: [
+            float(f"{seconds:.4g}")
+            for seconds in (expected_seconds(costs, history, x, fidelity), float(np.median(costs.seconds)))
+        ],
+    }
 
 
 def cost_in_words(tags: Tags) -> str:

@@ -38,7 +38,7 @@ export function enqueueForm(id, study) {
   const open = () => {
     study.space.forEach((parameter, i) => {
       const opener = parameter.opened && fields[parameter.opened[0]];
-      fields[i].node.hidden = Boolean(opener) && (opener.node.hidden || Number(opener.input.value) !== parameter.opened[1]);
+      fields[i].node.hidden = Boolean(opener) && (opener.node.hidden || opener.input.value !== String(parameter.opened[1]));
       fields[i].input.disabled = fields[i].node.hidden;
     });
   };
@@ -48,25 +48,25 @@ export function enqueueForm(id, study) {
   const form = el("form", {
     class: "fields", onsubmit: (event) => {
       event.preventDefault();
-      const values = fields.map(({ node, input }) => (node.hidden ? null : Number(input.value)));
+      const values = fields.map(({ node, input }) => (node.hidden || input.value === "" ? null : Number(input.value)));
       act(button, says, `/api/studies/${id}/enqueue`, { values });
     },
   }, fields.map(({ node }) => node), el("div", { class: "bar" }, button));
   const rules = study.rules.length ? el("p", { class: "quiet" }, `Every configuration satisfies ${study.rules.join("; ")}.`) : null;
-  return [rules, form, says];
+  const hint = el("p", { class: "quiet" }, "What is left empty is proposed.");
+  return [hint, rules, form, says];
 }
 
 function field(parameter, study) {
   const best = new Map((study.best || { config: [] }).config).get(parameter.name);
   let input;
   if (parameter.kind === "choice") {
-    input = el("select", {}, parameter.choices.map((choice, i) => el("option", { value: String(i), selected: choice === shown(best) }, choice)));
+    input = el("select", {}, el("option", { value: "" }, "(proposed)"),
+      parameter.choices.map((choice, i) => el("option", { value: String(i), selected: choice === shown(best) }, choice)));
   } else {
-    const middle = parameter.log ? Math.sqrt(parameter.low * parameter.high) : (parameter.low + parameter.high) / 2;
-    const start = typeof best === "number" ? best : parameter.kind === "integer" || parameter.step ? parameter.low : Number(middle.toPrecision(6));
     input = el("input", {
-      type: "number", required: true, min: String(parameter.low), max: String(parameter.high),
-      step: parameter.step ? String(parameter.step) : "any", value: String(start),
+      type: "number", min: String(parameter.low), max: String(parameter.high), placeholder: "proposed",
+      step: parameter.step ? String(parameter.step) : "any", value: typeof best === "number" ? String(best) : "",
     });
   }
   const node = el("label", {}, el("span", {}, parameter.name), input, el("small", { class: "quiet" }, parameter.kind === "choice" ? "" : parameter.range));

@@ -35,9 +35,9 @@ export function studyPage(main, id, crumbs) {
     }
     running = study.running;
     crumbs([study.objective || study.file]);
-    best = study.best || drawings.best;
+    best = drawings.recommended || study.best;
     fill(head, heading(study));
-    fill(facts, cards(study, best, drawings));
+    fill(facts, cards(study, drawings));
     stop.hidden = !study.can.stop || study.can.stopping;
     asking.textContent = waiting(study);
     enqueue.parentNode.hidden = enqueue.hidden = !study.can.enqueue;
@@ -88,12 +88,13 @@ function card(value, name, kind = "") {
   return el("div", { class: `fact ${kind}` }, el("b", {}, value), el("span", {}, name));
 }
 
-function cards(study, best, { front, best: modelled }) {
+function cards(study, { front, recommended }) {
   const counts = study.counts;
-  const made = study.metrics.length > 1 ? [card(String(front.length), "on the front", "best")] : [card(best ? shown(best.expected ?? best.value) : "none yet",
-    best && best.expected !== null && best.expected !== undefined ? `best expected ${study.metric}` : `best ${study.metric}`, "best")];
-  const beside = study.best && modelled && modelled.number === study.best.number ? modelled.expected : null;
-  if (beside !== null && beside !== undefined) made.push(card(`${shown(beside)} ± ${modelled.expected_sd.toPrecision(2)}`, "expected by the model"));
+  const expected = recommended ? recommended.expected : null;
+  const made = [];
+  if (study.metrics.length > 1) made.push(card(String(front.length), "on the front", "best"));
+  else if (study.best || !study.context.length) made.push(card(study.best ? shown(study.best.value) : "none yet", `best ${study.metric}`, "best"));
+  if (expected !== null && expected !== undefined) made.push(card(shown(expected), "expected of the recommended trial", made.length ? "" : "best"));
   made.push(card(String(counts.finished || 0), study.planned ? `finished of ${study.planned} planned` : "finished"));
   const [begun, waiting] = [study.workers.length, (counts.pending || 0) - study.workers.length];
   if (begun) made.push(card(String(begun), study.running ? "running" : "were running at its end"));
@@ -136,13 +137,18 @@ function aboutStudy(study, best, id, front) {
       el("td", {}, el("a", { href: `#/study/${id}/trial/${one.number}` }, `trial ${one.number}`)), one.values.map(([name, value]) => el("td", {}, `${name} ${shown(value)}`)))))))));
   }
   if (best) {
-    made.push(el("section", {}, el("h2", {}, "Best trial: ", el("a", { href: `#/study/${id}/trial/${best.number}` }, `number ${best.number}`)), pairs(best.config)));
+    const link = el("a", { href: `#/study/${id}/trial/${best.number}` }, `trial ${best.number}`);
+    made.push(el("section", {}, el("h2", {}, best.why ? "Recommended: " : "Best measured: ", link),
+      best.why ? el("p", { class: "quiet" }, best.why) : null, pairs(best.config)));
   }
   made.push(el("section", {}, el("h2", {}, "Settings"), pairs([
     ["method", study.method], ...study.options.map(([key, value]) => [`option ${key}`, value]),
     ["seed", study.seed], ...study.settings.map(([key, value]) => [`setting ${key}`, value]),
-    ...study.space.map((one) => [one.name, one.range]), ...study.context.map((one) => [`context ${one.name}`, one.range]),
     ["began", moment(study.began)], ["latest event", moment(study.latest)],
+  ])));
+  made.push(el("section", {}, el("h2", {}, "Search space"), pairs([
+    ...study.space.map((one) => [one.name, one.range]), ...study.rules.map((rule) => ["rule", rule]),
+    ...study.context.map((one) => [`context ${one.name}`, one.range]),
   ])));
   if (study.failures.length) {
     made.push(el("section", {}, el("h2", {}, "Failures"), el("ul", { class: "failures" }, study.failures.map((one) => el("li", {},
@@ -156,7 +162,7 @@ class Drawings {
   constructor(id, node) {
     this.id = id;
     this.node = node;
-    this.best = null;
+    this.recommended = null;
     this.front = [];
     this.places = new Map();
     this.version = "";
@@ -175,7 +181,7 @@ class Drawings {
 
   async look() {
     const told = await ask(`/api/studies/${this.id}/figures`);
-    if (told.best) this.best = told.best;
+    if (told.recommended) this.recommended = told.recommended;
     this.front = told.front || [];
     if (told.error) {
       fill(this.node, el("p", { class: "error" }, told.error));

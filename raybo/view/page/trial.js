@@ -43,7 +43,8 @@ function page(trial, id, curve) {
   if (trial.value !== null) facts.push([trial.metric, trial.value]);
   else if (trial.reports.length) {
     const [step, value] = trial.reports[trial.reports.length - 1];
-    facts.push([`${trial.metric} at step ${step}, the last`, value]);
+    const at = trial.fidelity.length ? `${step} ${trial.fidelity[0][0]}` : `step ${step}, the last`;
+    facts.push([`${trial.metric} at ${at}`, value]);
   }
   if (trial.seconds !== null) facts.push(["took", duration(trial.seconds)]);
   if (trial.host) facts.push(["on", trial.host]);
@@ -55,7 +56,7 @@ function page(trial, id, curve) {
     trial.reason ? el("p", { class: "bad" }, trial.reason) : null,
     el("div", { class: "columns" },
       facts.length ? section("Result", pairs(facts), trial.metrics.length ? pairs(trial.metrics) : null) : null,
-      section("Configuration", pairs(trial.config)),
+      section("Configuration", pairs([...trial.config, ...trial.fidelity])),
       trial.context.length ? section("Context", pairs(trial.context)) : null,
       section("Reason", el("p", {}, trial.why || "not recorded"),
         trial.tags.length ? el("details", {}, el("summary", {}, "Tags of the method"), pairs(trial.tags)) : null)),

@@ -1,0 +1,45 @@
+"""Configurations and values that a user types, by the parameters' names as tables show them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+
+from raybo.common.errors import SpaceError
+from raybo.common.messages import nearest
+from raybo.space import Categorical, Parameter, Row, Space, choice_names
+from raybo.space.partial import checked
+
+
+def read_row(space: Space, texts: Mapping[str, str]) -> Row:
+    """Return the row of a configuration from text, which may leave parameters out.
+
+    Raises:
+        SpaceError: a parameter is unknown or not open, or its text cannot be read.
+    """
+    for name in texts:
+        if name not in space.names:
+            raise SpaceError(f"{name}: not a parameter of the space{nearest(name, space.names)}")
+    parameters = zip(space.names, space.parameters.values(), strict=True)
+    return checked(space, [read_value(p, name, texts[name]) if name in texts else None for name, p in parameters])
+
+
+def read_value(parameter: Parameter, name: str, text: str) -> float | int:
+    """Return a value as rows hold it: a number, or the position of a choice; SpaceError if it is none."""
+    if isinstance(parameter, Categorical):
+        names = [str(choice) for choice in choice_names(parameter.choices)]
+        if text not in names:
+            raise SpaceError(f"{name}: {text!r} is not one of {', '.join(names)}")
+        return names.index(text)
+    try:
+        number = _number(text)
+    except ValueError:
+        raise SpaceError(f"{name}: a number is needed, got {text!r}") from None
+    return parameter.accept(number, name)
+
+
+def _number(text: str) -> float:
+    """The number in a text; a whole one exactly, which a float of 53 bits may not hold. ValueError where it is none."""
+    with contextlib.suppress(ValueError):
+        return int(text)
+    return float(text)
