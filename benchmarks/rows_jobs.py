@@ -122,8 +122,9 @@ class Job:
         X = np.array([self._at(points[int(line[2])], int(line[3])) for line in lines])
         told = np.array([[float(line[4]), np.log(max(float(line[5]), 1e-4))] for line in lines])
         self._trees = [ExtraTreesRegressor(60, min_samples_leaf=1, random_state=0).fit(X, column) for column in told.T]
-        whole = np.exp(told[[int(line[3]) == self.kind.rows.high for line in lines], 1])
-        self.mean_seconds = float(whole.mean())
+        values, seconds = told[[int(line[3]) == self.kind.rows.high for line in lines]].T  # on all rows
+        self.mean_seconds = float(np.exp(seconds).mean())
+        self.spread = float(values.max() - np.median(values))
 
     def result(self, config: Config, rows: int) -> Result:
         """Return the value and the seconds of a run."""

@@ -164,6 +164,17 @@ def test_a_job_finds_the_fidelity_in_its_configuration(tmp_path):
     assert more.count(State.FINISHED, State.PRUNED) == 18
 
 
+@pytest.mark.ray
+def test_workers_run_cheap_versions(ray_session):
+    study = tune(trials=4, in_process=False, workers=1)
+    whole, cheap = study.trials[:2]
+    assert [trial.fidelity["rows"] for trial in study.trials][::3] == [1_000, 1_000]
+    assert whole.value == pytest.approx(loss(**whole.config, rows=1_000))
+    assert whole.details["metrics"]["rows"] == 1_000
+    assert (cheap.state, cheap.value) == (State.PRUNED, None)
+    assert cheap.reports == [(10, pytest.approx(loss(**cheap.config, rows=10)))]
+
+
 def test_confirming_runs_are_whole_runs():
     study = tune(trials=14, confirm=(2, 2))
     again = [trial for trial in study.trials if "confirms" in trial.tags]

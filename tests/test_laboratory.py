@@ -28,7 +28,8 @@ def a_run(problem, variant, seed, final):
 
 
 def test_problem_sets_are_disjoint():
-    names = [p.name for p in (*DEVELOPMENT, *VALIDATION, *SETS["trees"], *SETS["validation-trees"])]
+    trees = (problem for name in ("trees", "validation-trees", "test-trees") for problem in SETS[name])
+    names = [p.name for p in (*DEVELOPMENT, *VALIDATION, *trees)]
     assert len(set(names)) == len(names)
     recipes = [(p.make.func, p.make.args) for p in (*DEVELOPMENT, *VALIDATION)]  # type: ignore[attr-defined]
     assert len(set(recipes)) == len(recipes)

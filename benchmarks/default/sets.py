@@ -9,8 +9,8 @@ what takes long there are `quarter` and `eighth`, every fourth and every eighth 
 with 20 evaluations a dimension, every seed another instance, and the networks of HPOBench on all its eight data sets
 (`hpobench`).
 
-`trees` and `validation-trees` are boosting and forests, for development and for validation, which are judged on other
-splits too.
+`trees`, `validation-trees` and `test-trees` are boosting and forests, which are judged on other splits too: for
+development, for validation, and for a last look at what was chosen by both.
 """
 
 from __future__ import annotations
@@ -215,8 +215,12 @@ VALIDATION_TREES = (
     "first-study xgboost-vehicle histogram-made forest-diabetes extra-trees-digits extra-trees-friedman "
     "lightgbm-australian"
 ).split()
-OF_TREES, OF_VALIDATION_TREES = (
-    _some("jobs", 50, {name: (_tree_job, (name,)) for name in names}) for names in (TREES, VALIDATION_TREES)
+TEST_TREES = (
+    "xgboost-cancer xgboost-friedman3 lightgbm-hastie lightgbm-sparse histogram-wilt histogram-friedman2 forest-cancer "
+    "forest-quantiles extra-trees-wilt extra-trees-sparse gradient-hastie gradient-friedman3"
+).split()
+OF_TREES, OF_VALIDATION_TREES, OF_TEST_TREES = (
+    _some("jobs", 50, {name: (_tree_job, (name,)) for name in names}) for names in (TREES, VALIDATION_TREES, TEST_TREES)
 )
 
 SMALL = (
@@ -235,6 +239,7 @@ SETS = {
     "hpobench": HPOBENCH,
     "trees": OF_TREES,
     "validation-trees": OF_VALIDATION_TREES,
+    "test-trees": OF_TEST_TREES,
     "independent": [*chain(*BBOB.values()), *HPOBENCH],
     "small": [problem for problem in DEVELOPMENT if problem.name in SMALL],
 }
@@ -242,6 +247,6 @@ PROBLEMS = {
     problem.name: problem
     for problem in (
         *(*DEVELOPMENT, *VALIDATION, *LONG, *WIDE, *HPOBENCH, *chain(*BBOB.values())),
-        *(*OF_TREES, *OF_VALIDATION_TREES),
+        *(*OF_TREES, *OF_VALIDATION_TREES, *OF_TEST_TREES),
     )
 }

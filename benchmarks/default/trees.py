@@ -20,6 +20,11 @@ from sklearn.datasets import (
     load_wine,
     make_classification,
     make_friedman1,
+    make_friedman2,
+    make_friedman3,
+    make_gaussian_quantiles,
+    make_hastie_10_2,
+    make_sparse_uncorrelated,
 )
 from sklearn.ensemble import (
     ExtraTreesClassifier,
@@ -27,6 +32,7 @@ from sklearn.ensemble import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -163,18 +169,24 @@ def _coded(name: str, every: int) -> Data:
     return data
 
 
-@lru_cache(maxsize=1)
-def _friedman() -> tuple[Array, Any]:
-    made: tuple[Array, Array] = make_friedman1(250, n_features=10, noise=2.0, random_state=0)
-    return made
+def _made(make: Callable[..., Any], *arguments: Any, **more: Any) -> Data:
+    """Data of one of scikit-learn's generators; classes are counted from 0."""
+
+    @lru_cache(maxsize=1)
+    def data() -> tuple[Array, Any]:
+        X, y = make(*arguments, **more, random_state=0)
+        return X, (y > 0.0).astype(int) if make is make_hastie_10_2 else y
+
+    return data
 
 
-@lru_cache(maxsize=1)
-def _made() -> tuple[Array, Any]:
-    made: tuple[Array, Array] = make_classification(
-        300, n_features=20, n_informative=6, flip_y=0.1, class_sep=0.7, random_state=0
-    )
-    return made
+FRIEDMAN_1 = _made(make_friedman1, 250, n_features=10, noise=2.0)
+FRIEDMAN_2 = _made(make_friedman2, 250, noise=150.0)
+FRIEDMAN_3 = _made(make_friedman3, 250, noise=0.2)
+CLASSES = _made(make_classification, 300, n_features=20, n_informative=6, flip_y=0.1, class_sep=0.7)
+QUANTILES = _made(make_gaussian_quantiles, n_samples=300, n_features=6, n_classes=3)
+HASTIE = _made(make_hastie_10_2, 300)
+SPARSE = _made(make_sparse_uncorrelated, 250, n_features=10)
 
 
 def first_study() -> Task:
@@ -204,9 +216,7 @@ JOBS: dict[str, Callable[[], Task]] = {
     "forest-kc1": lambda: cross_validated(
         {**FOREST, **CRITERION}, _coded("kc1", 5), _sklearn(RandomForestClassifier), "log loss", 3
     ),
-    "gradient-friedman": lambda: cross_validated(
-        GRADIENT, lambda: _friedman(), _sklearn(GradientBoostingRegressor), "RMSE", 3
-    ),
+    "gradient-friedman": lambda: cross_validated(GRADIENT, FRIEDMAN_1, _sklearn(GradientBoostingRegressor), "RMSE", 3),
     "lightgbm-wine": lambda: cross_validated(LEAVES, some(load_wine, 178), _lightgbm("LGBMClassifier"), "log loss", 3),
     # validation
     "first-study": first_study,
@@ -214,7 +224,7 @@ JOBS: dict[str, Callable[[], Task]] = {
         BOOSTING, _coded("vehicle", 3), _xgboost("XGBClassifier"), "log loss", 3
     ),
     "histogram-made": lambda: cross_validated(
-        HISTOGRAM, lambda: _made(), _sklearn(HistGradientBoostingClassifier), "log loss", 3
+        HISTOGRAM, CLASSES, _sklearn(HistGradientBoostingClassifier), "log loss", 3
     ),
     "forest-diabetes": lambda: cross_validated(
         FOREST, some(load_diabetes, 250), _sklearn(RandomForestRegressor), "RMSE", 5
@@ -222,10 +232,33 @@ JOBS: dict[str, Callable[[], Task]] = {
     "extra-trees-digits": lambda: cross_validated(
         {**FOREST, **CRITERION}, some(load_digits, 400), _sklearn(ExtraTreesClassifier), "accuracy", 3
     ),
-    "extra-trees-friedman": lambda: cross_validated(
-        FOREST, lambda: _friedman(), _sklearn(ExtraTreesRegressor), "RMSE", 3
-    ),
+    "extra-trees-friedman": lambda: cross_validated(FOREST, FRIEDMAN_1, _sklearn(ExtraTreesRegressor), "RMSE", 3),
     "lightgbm-australian": lambda: cross_validated(
         LEAVES, _coded("australian", 2), _lightgbm("LGBMClassifier"), "accuracy", 5
     ),
+    # for a last look, at what was chosen on the others
+    "xgboost-cancer": lambda: cross_validated(
+        BOOSTING, some(load_breast_cancer, 300), _xgboost("XGBClassifier"), "log loss", 3
+    ),
+    "xgboost-friedman3": lambda: cross_validated(BOOSTING, FRIEDMAN_3, _xgboost("XGBRegressor"), "RMSE", 3),
+    "lightgbm-hastie": lambda: cross_validated(LEAVES, HASTIE, _lightgbm("LGBMClassifier"), "log loss", 3),
+    "lightgbm-sparse": lambda: cross_validated(LEAVES, SPARSE, _lightgbm("LGBMRegressor"), "RMSE", 5),
+    "histogram-wilt": lambda: cross_validated(
+        HISTOGRAM, _coded("wilt", 8), _sklearn(HistGradientBoostingClassifier), "log loss", 3
+    ),
+    "histogram-friedman2": lambda: cross_validated(
+        HISTOGRAM, FRIEDMAN_2, _sklearn(HistGradientBoostingRegressor), "RMSE", 3
+    ),
+    "forest-cancer": lambda: cross_validated(
+        {**FOREST, **CRITERION}, some(load_breast_cancer, 300), _sklearn(RandomForestClassifier), "accuracy", 5
+    ),
+    "forest-quantiles": lambda: cross_validated(
+        {**FOREST, **CRITERION}, QUANTILES, _sklearn(RandomForestClassifier), "log loss", 3
+    ),
+    "extra-trees-wilt": lambda: cross_validated(
+        {**FOREST, **CRITERION}, _coded("wilt", 8), _sklearn(ExtraTreesClassifier), "log loss", 3
+    ),
+    "extra-trees-sparse": lambda: cross_validated(FOREST, SPARSE, _sklearn(ExtraTreesRegressor), "RMSE", 3),
+    "gradient-hastie": lambda: cross_validated(GRADIENT, HASTIE, _sklearn(GradientBoostingClassifier), "accuracy", 3),
+    "gradient-friedman3": lambda: cross_validated(GRADIENT, FRIEDMAN_3, _sklearn(GradientBoostingRegressor), "RMSE", 3),
 }

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from raybo.common.arguments import plain_text
 from raybo.common.errors import SpaceError
 from raybo.common.messages import shown
 from raybo.space.branches import branches_of
@@ -32,7 +33,7 @@ def partial_row(space: Space, config: Mapping[str, Any]) -> Row:
     """
     if not isinstance(config, Mapping):
         raise SpaceError(f"a configuration is a dict of parameters, got {shown(config)}")
-    for name in config:
+    for name in (plain_text(key) for key in config if isinstance(key, str)):
         if name not in space.template and name in space.names:
             raise SpaceError(
                 f"{name}: in a configuration what is nested is given nested, a dict of {name.split('.')[0]!r}"
