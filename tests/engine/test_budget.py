@@ -56,20 +56,20 @@ def test_trials_end_a_study_before_its_budget():
 
 
 def test_what_runs_at_the_end_is_stopped():
-    study = tune(endless, budget=0.3)
-    assert [(trial.state, trial.reason) for trial in study.trials] == [(State.STOPPED, "the budget of 0.3s is used")]
+    study = tune(endless, budget=1.5)  # which the first trial begins within
+    assert [(trial.state, trial.reason) for trial in study.trials] == [(State.STOPPED, "the budget of 1.5s is used")]
     assert not len(study.history.y) + len(study.history.X_failed) + len(study.history.X_pending)
 
 
 def test_what_runs_may_finish():
     @raybo.objective(space=X, metric="y", mode="max")
     def longer(config):
-        time.sleep(0.6)
+        time.sleep(1.6)
         return config["x"]
 
-    study = tune(longer, budget=0.3, let_finish=True)
+    study = tune(longer, budget=1.5, let_finish=True)
     assert [trial.state for trial in study.trials] == [State.FINISHED]
-    assert study.ended == "the budget of 0.3s is used"
+    assert study.ended == "the budget of 1.5s is used"
 
 
 def test_earlier_commands_count(tmp_path):
