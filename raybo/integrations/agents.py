@@ -21,7 +21,6 @@ from raybo.common import systems
 from raybo.common.errors import JournalError, MethodError, SpaceError, TrialError
 from raybo.common.messages import nearest, shown
 from raybo.integrations.export import exporter
-from raybo.integrations.stream import summary_of
 from raybo.integrations.study_json import described, plain
 from raybo.record.events import Asked
 from raybo.record.origin import Origin
@@ -149,7 +148,7 @@ class AgentFolder:
             return {"verdict": said, "why": verdict.why}
 
     def status(self, study: str | None = None) -> dict[str, Any]:
-        """Return a study's counts, its best trial, its story and what is pending; of all studies, their names."""
+        """Return a study's counts, what it recommends, its best trial, its story and what is pending; of all studies, their names."""
         if study is None:
             return {"studies": {path.stem: repr(each) for path, each in self._studies()}, "limits": self.left()}
         found = self._load(study)
@@ -161,9 +160,8 @@ class AgentFolder:
             "trials": len(found.trials),
             "planned": found.planned,
             "states": states,
-            **({} if found.incumbent is None or found.goals.k > 1 else {"best": _brief(found, found.best)}),
+            **({} if found.incumbent is None or found.goals.k > 1 else _chosen(found)),
             **({"front": len(found.front)} if found.goals.k > 1 else {}),
-            **plain({key: value for key, value in summary_of(found).items() if key == "best_expected"}),
             "story": _story(found),
             "pending": [{"trial": each.number, "config": plain(each.config)} for each in pending],
             "limits": self.left(),
@@ -328,6 +326,12 @@ def _parameter(name: str, value: Any) -> Any:
     if "choices" in given and isinstance(given["choices"], list):
         given["choices"] = [_parameter(name, choice) for choice in given["choices"]]
     return kind(**given)
+
+
+def _chosen(study: Study) -> dict[str, Any]:
+    """Return the recommended trial with its reason, and the best measured one."""
+    recommended = {**_brief(study, study.recommended), "why": study.recommendation}
+    return {"recommended": recommended, "best": _brief(study, study.best)}
 
 
 def _brief(study: Study, trial: Trial) -> dict[str, Any]:

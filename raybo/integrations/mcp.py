@@ -130,7 +130,7 @@ def server_of(folder: AgentFolder) -> MCPServer:
 
     @server.tool()
     def status(study: str | None = None) -> Result:
-        """See a study: counts, the best trial, the story of the last ones, what is pending, and what the limits leave.
+        """See a study: counts, the recommended and the best trial, the story, what is pending, what the limits leave.
 
         Without a name, list all studies.
         """

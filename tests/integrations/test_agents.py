@@ -44,6 +44,7 @@ def test_a_study_is_asked_told_and_seen(folder):
     assert status["limits"]["trials_left"] == 1
     assert status["story"][0].startswith("trial 0: initial design")
     assert folder.front("first")["trials"] == [status["best"]]
+    assert status["recommended"]["why"].startswith(f"trial {status['recommended']['trial']}, ")
     assert folder.explain("first", 4)["why"] in status["story"][4]
     assert folder.status()["studies"].keys() == {"first"}
     assert json.dumps([status, folder.space("first")], allow_nan=False)
