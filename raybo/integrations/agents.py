@@ -148,7 +148,7 @@ class AgentFolder:
             return {"verdict": said, "why": verdict.why}
 
     def status(self, study: str | None = None) -> dict[str, Any]:
-        """Return a study's counts, recommended and best trial, story and pending trials; of all studies, their names."""
+        """Return a study's counts, recommended and best trial, story, pending trials; of all studies, their names."""
         if study is None:
             return {"studies": {path.stem: repr(each) for path, each in self._studies()}, "limits": self.left()}
         found = self._load(study)
