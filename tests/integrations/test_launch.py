@@ -77,10 +77,11 @@ def test_ranks_report_through_rank_0(command, tmp_path):
 
 
 def test_a_verdict_ends_the_ranks(command, tmp_path):
+    before = descendants()  # of other tests in this process
     study = tune(command(), tmp_path / "a.db", 6, scheduler="median", scheduler_options={"startup": 2})
     assert study.count(State.FINISHED) + study.count(State.PRUNED) == 6
     assert study.count(State.PRUNED) > 0
-    assert descendants() == set()
+    assert descendants() <= before
 
 
 @pytest.mark.parametrize(

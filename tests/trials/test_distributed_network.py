@@ -29,6 +29,7 @@ def test_network_gradient_matches_finite_differences():
     assert slope == pytest.approx(gradient(weights, X, targets) @ way, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_two_ranks_learn_the_digits(ray_session, tmp_path):
     study = raybo.tune(
