@@ -1,4 +1,4 @@
-"""What RayboSearchCV's recommended configuration is worth on other splits, beside the one with the best mean score.
+"""Compare, on other splits, the configuration RayboSearchCV recommends with the one of the best mean score.
 
 Ten classifiers on real and made data search 30 configurations by 5-fold accuracy; the best measured and the recommended
 one are then scored on 30 further splits each, the same for both. The rule, fixed before the first run: `recommended`

@@ -265,7 +265,7 @@ def _check_part(registry: Registry[Any], cls: type, name: str, expected: Any, is
     part = inspect.getattr_static(cls, name)
     if isinstance(expected, bool):
         if is_option or not isinstance(part, bool):
-            registry._refuse(cls, f"must say {name}: ClassVar[bool] = True or False, as it is no option")
+            registry._refuse(cls, f"must declare {name}: ClassVar[bool] = True or False; it is not an option")
         return
     try:
         inspect.signature(part).bind(*inspect.signature(expected).parameters)

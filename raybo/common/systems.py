@@ -1,4 +1,4 @@
-"""What differs between operating systems: flags of open files, locks, and what Windows does not do.
+"""Hides what differs between operating systems: flags of open files, locks, and what Windows does not do.
 
 A flag that a system does not have is 0. Windows has no links to be wary of by default, and refuses to remove a file
 that is open, where POSIX systems let it go on without its name.

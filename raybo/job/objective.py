@@ -129,7 +129,7 @@ class Objective:
 
     @property
     def fidelity(self) -> Fidelities | None:
-        """What makes the job cheap, by name; None if it has no cheap versions. ObjectiveError if it is wrong."""
+        """Return the fidelity that makes the job cheap, by name, or None; ObjectiveError if it is invalid."""
         found = fidelities_of(self.declared_fidelity, self.space, ObjectiveError)
         if found is not None and self.is_gang:
             raise ObjectiveError(

@@ -6,7 +6,7 @@ lies inside a choice says that the choice is made.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,11 @@ import numpy as np
 from raybo.common.arguments import plain_text
 from raybo.common.errors import SpaceError
 from raybo.common.messages import shown
-from raybo.space.branches import branches_of
-from raybo.space.parameters import Categorical, Float, Integer
-from raybo.space.paths import Path, label
+from raybo.space.parameters import Categorical
 from raybo.space.space import Row, Space
-from raybo.space.template import holds_parameters, leaves, refuse_different
+from raybo.space.template import refuse_different, row_of
 
 TRIED = 200  # uniform points that may complete a configuration, if the proposal does not under the rules
-_ABSENT: Any = object()  # no value: None may be one
 
 
 def partial_row(space: Space, config: Mapping[str, Any]) -> Row:
@@ -39,7 +36,7 @@ def partial_row(space: Space, config: Mapping[str, Any]) -> Row:
                 f"{name}: in a configuration what is nested is given nested, a dict of {name.split('.')[0]!r}"
             )
     refuse_different(space.template, config, ())
-    return checked(space, list(_row_of(space.template, config, ())))
+    return checked(space, list(row_of(space.template, config, (), is_partial=True)))
 
 
 def checked(space: Space, row: Sequence[Any]) -> Row:
@@ -128,57 +125,3 @@ def _accepted(parameter: Any, value: Any, name: str) -> float | int:
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(parameter.choices):
         return int(value)
     raise SpaceError(f"{name}: the position of a choice is needed, got {shown(value)}")
-
-
-def _row_of(template: Any, config: Any, path: Path) -> Iterator[float | int | None]:
-    """Yield a configuration's values in the order of the leaves; None where it says nothing."""
-    if config is _ABSENT:
-        yield from (None for _ in leaves(template, path))
-    elif isinstance(template, Categorical):
-        yield from _choice_row(template, config, path)
-    elif isinstance(template, (Float, Integer)):
-        yield template.accept(config, label(path))
-    else:
-        for key, inside in template.items() if isinstance(template, dict) else enumerate(template):
-            if holds_parameters(inside):
-                yield from _row_of(inside, _inside(config, key, path), (*path, key))
-
-
-def _inside(config: Any, key: Any, path: Path) -> Any:
-    if not isinstance(config, (Mapping, list, tuple)):
-        raise SpaceError(f"{label(path)}: it holds parameters of its own, got {shown(config)}")
-    try:
-        return config[key]
-    except (KeyError, IndexError, TypeError):
-        return _ABSENT
-
-
-def _choice_row(template: Categorical, value: Any, path: Path) -> list[float | int | None]:
-    branches = dict(branches_of(template))
-    rows: dict[int, list[float | int | None]] = {}
-    refusals = []
-    try:
-        chosen = template.position(value, label(path))
-    except SpaceError as error:
-        if not branches:
-            raise
-        for k, branch in branches.items():
-            try:
-                refuse_different(branch, value, (*path, k))
-                rows[k] = list(_row_of(branch, value, (*path, k)))
-            except SpaceError as reason:
-                refusals.append(str(reason))
-        if not rows:
-            raise SpaceError(
-                f"{label(path)}: {shown(value)} fits none of the choices ({'; '.join(refusals)})"
-            ) from error
-        if len(rows) > 1:
-            which = ", ".join(str(template.choices[k]) for k in rows)
-            raise SpaceError(
-                f"{label(path)}: {shown(value)} fits {len(rows)} of the choices ({which}); give what tells them apart"
-            ) from error
-        chosen = next(iter(rows))
-    row: list[float | int | None] = [chosen]
-    for k, branch in branches.items():
-        row += rows[k] if k == chosen and k in rows else [None for _ in leaves(branch)]
-    return row

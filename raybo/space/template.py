@@ -19,6 +19,8 @@ from raybo.space.parameters import Categorical, Float, Integer, Ordinal, Paramet
 from raybo.space.paths import Path, label, named
 from raybo.space.tune import HalfOpen, is_domain
 
+ABSENT: Any = object()  # no value: None may be one
+
 
 def read_template(parameters: Mapping[str, Any] | Iterable[tuple[str, Any]], path: Path) -> dict[str, Any]:
     """Read the template that a user's dict, or pairs, declare; raise SpaceError if they declare none."""
@@ -106,49 +108,72 @@ def filled(template: Any, row: Iterator[Any]) -> Any:
     return template
 
 
-def row_of(template: Any, config: Any, path: Path) -> Iterator[float | int | None]:
-    """Yield the configuration's numbers and positions in the order of the leaves; None for what is not open."""
-    if isinstance(template, Categorical):
-        yield from _choice_row(template, config, path)
+def row_of(template: Any, config: Any, path: Path, *, is_partial: bool = False) -> Iterator[float | int | None]:
+    """Yield the configuration's numbers and positions in the order of the leaves; None for what is not open.
+
+    A partial configuration may leave parameters out, for which there is None too, but no doubt which branch it means.
+    """
+    if config is ABSENT:
+        yield from (None for _ in leaves(template, path))
+    elif isinstance(template, Categorical):
+        yield from _choice_row(template, config, path, is_partial)
     elif isinstance(template, (Float, Integer)):
         yield template.accept(config, label(path))
     else:
         for key, inside in template.items() if isinstance(template, dict) else enumerate(template):
-            if not holds_parameters(inside):
-                continue
-            try:
-                value = config[key]
-            except (KeyError, IndexError, TypeError):
-                raise SpaceError(f"{named((*path, key))}: missing from the configuration") from None
-            yield from row_of(inside, value, (*path, key))
+            if holds_parameters(inside):
+                value = _inside(config, key, path, is_partial)
+                yield from row_of(inside, value, (*path, key), is_partial=is_partial)
 
 
-def _choice_row(template: Categorical, value: Any, path: Path) -> list[float | int | None]:
+def _inside(config: Any, key: Any, path: Path, is_partial: bool) -> Any:
+    if is_partial and not isinstance(config, (Mapping, list, tuple)):
+        raise SpaceError(f"{label(path)}: it holds parameters of its own, got {shown(config)}")
+    try:
+        return config[key]
+    except (KeyError, IndexError, TypeError):
+        if is_partial:
+            return ABSENT
+        raise SpaceError(f"{named((*path, key))}: missing from the configuration") from None
+
+
+def _choice_row(template: Categorical, value: Any, path: Path, is_partial: bool) -> list[float | int | None]:
     branches = dict(branches_of(template))
     rows: dict[int, list[float | int | None]] = {}
-    refusals = []
     try:
         chosen = template.position(value, label(path))
-    except SpaceError as error:
-        chosen = -1
+    except SpaceError:
         if not branches:
             raise
-        refusals = [str(error)]
-    for k, branch in branches.items() if chosen < 0 else ():  # the first that the value fits
-        try:
-            refuse_different(branch, value, (*path, k))
-            rows[k] = list(row_of(branch, value, (*path, k)))
-        except SpaceError as error:
-            refusals.append(str(error))
-        else:
-            chosen = k
-            break
-    if chosen < 0:
-        raise SpaceError(f"{label(path)}: {value!r} fits none of the choices ({'; '.join(refusals[1:])})")
+        rows = _fitting(template, value, path, is_partial)
+        chosen = next(iter(rows))
     row: list[float | int | None] = [chosen]
     for k, branch in branches.items():
         row += rows[k] if k in rows else [None for _ in leaves(branch)]
     return row
+
+
+def _fitting(template: Categorical, value: Any, path: Path, is_partial: bool) -> dict[int, list[float | int | None]]:
+    """Return the row of the branch that a value fits, by its position: of a whole configuration the first one."""
+    rows: dict[int, list[float | int | None]] = {}
+    refusals = []
+    for k, branch in branches_of(template):
+        try:
+            refuse_different(branch, value, (*path, k))
+            rows[k] = list(row_of(branch, value, (*path, k), is_partial=is_partial))
+        except SpaceError as error:
+            refusals.append(str(error))
+        else:
+            if not is_partial:
+                break
+    if not rows:
+        raise SpaceError(f"{label(path)}: {shown(value)} fits none of the choices ({'; '.join(refusals)})")
+    if len(rows) > 1:
+        which = ", ".join(str(template.choices[k]) for k in rows)
+        raise SpaceError(
+            f"{label(path)}: {shown(value)} fits {len(rows)} of the choices ({which}); give what tells them apart"
+        )
+    return rows
 
 
 def refuse_different(template: Any, config: Any, path: Path) -> None:

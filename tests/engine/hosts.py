@@ -16,7 +16,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+
+RAYBO = [sys.executable, "-m", "raybo.cli"]
+HURRY = 300.0  # seconds after which something that should have happened has not
 
 PORT, DASHBOARD_PORT = 6379, 8265
 # `ray`, as patient as raybo is with a raylet that comes up on a busy machine
@@ -248,6 +252,14 @@ class LocalHead:
         )
         self.commands.append(started)
         return started
+
+
+def until(condition: Callable[[], object], what: str) -> None:
+    """Wait until a condition holds."""
+    give_up = time.monotonic() + HURRY
+    while not condition():
+        assert time.monotonic() < give_up, f"still waiting for {what}"
+        time.sleep(0.1)
 
 
 def _path() -> str:

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import textwrap
 import time
 from pathlib import Path
@@ -18,8 +17,8 @@ import raybo
 from raybo.record.events import Kind
 from raybo.record.states import State
 from tests.engine import hosts
+from tests.engine.hosts import HURRY, RAYBO, until
 from tests.journals import finished, pending
-from tests.renewed import Renewed
 
 pytestmark = [
     pytest.mark.slow,
@@ -58,19 +57,6 @@ STEPS = """
                 (directory / "step").write_text(str(step))
             yield (config["x"] - 0.3) ** 2 + 1 / step
 """
-RAYBO = [sys.executable, "-m", "raybo.cli"]
-HURRY = 180.0  # seconds after which something that should have happened has not
-
-
-@pytest.fixture(scope="module")
-def clusters():
-    with Renewed(lambda: hosts.Hosts(head_cpus=1)) as found:
-        yield found
-
-
-@pytest.fixture
-def cluster(clusters, request):
-    yield from clusters.lend(request.node)
 
 
 @pytest.fixture
@@ -89,13 +75,6 @@ def output(process, code=0):
     out, err = process.communicate(timeout=HURRY)
     assert process.returncode == code, out + err
     return out + err
-
-
-def until(condition, what):
-    give_up = time.monotonic() + HURRY
-    while not condition():
-        assert time.monotonic() < give_up, f"still waiting for {what}"
-        time.sleep(0.1)
 
 
 def test_nodes_may_join_and_be_cut_off(cluster, directory):

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
@@ -18,8 +17,8 @@ import raybo
 from raybo.record.events import Kind
 from raybo.record.states import State
 from tests.engine import hosts
+from tests.engine.hosts import HURRY, RAYBO, until
 from tests.journals import finished
-from tests.renewed import Renewed
 
 pytestmark = [
     pytest.mark.slow,
@@ -62,19 +61,6 @@ GROUPS = """
     ray.init(address=sys.argv[1], log_to_driver=False)
     print([each["name"] for each in ray.util.placement_group_table().values() if each["state"] != "REMOVED"])
 """
-RAYBO = [sys.executable, "-m", "raybo.cli"]
-HURRY = 180.0  # seconds after which something that should have happened has not
-
-
-@pytest.fixture(scope="module")
-def clusters():
-    with Renewed(lambda: hosts.Hosts(head_cpus=1)) as found:
-        yield found
-
-
-@pytest.fixture
-def cluster(clusters, request):
-    yield from clusters.lend(request.node)
 
 
 @pytest.fixture
@@ -110,13 +96,6 @@ def output(process, code=0):
 def tune(cluster, directory, path, *arguments):
     words = ["tune", "job.py", "--storage", path, "--method", "random", "--address", cluster.address]
     return command(cluster, directory, *RAYBO, *words, *arguments)
-
-
-def until(condition, what):
-    give_up = time.monotonic() + HURRY
-    while not condition():
-        assert time.monotonic() < give_up, f"still waiting for {what}"
-        time.sleep(0.1)
 
 
 def groups(cluster, directory):

@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 import textwrap
-import time
 
 import pytest
 
@@ -15,6 +14,7 @@ from raybo.engine.ray import draining
 from raybo.record.events import Kind
 from raybo.record.states import State
 from tests.engine import hosts
+from tests.engine.hosts import HURRY, until
 
 JOB = """
     import os
@@ -43,14 +43,6 @@ JOB = """
             time.sleep(0.1)
 """
 NODES = "import ray, sys; ray.init(sys.argv[1]); print([(n['NodeID'], n['NodeManagerAddress']) for n in ray.nodes()])"
-HURRY = 120.0  # seconds after which something that should have happened has not
-
-
-def until(condition, what):
-    give_up = time.monotonic() + HURRY
-    while not condition():
-        assert time.monotonic() < give_up, f"still waiting for {what}"
-        time.sleep(0.1)
 
 
 @pytest.mark.slow

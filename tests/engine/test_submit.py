@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ import raybo
 from raybo.record.events import Kind
 from raybo.record.states import State
 from tests.engine import hosts
+from tests.engine.hosts import HURRY, until
 from tests.journals import finished
 
 ROOT = Path(raybo.__file__).parents[1]
@@ -35,7 +35,6 @@ JOB = """
             time.sleep(0.05)
         return (config["x"] - 0.3) ** 2
 """
-HURRY = 300.0  # seconds after which something that should have happened has not
 
 
 # ---- cluster.yaml
@@ -115,13 +114,6 @@ def output(process, code=0):
     out, _ = process.communicate(timeout=HURRY)
     assert process.returncode == code, out
     return out
-
-
-def until(condition, what):
-    give_up = time.monotonic() + HURRY
-    while not condition():
-        assert time.monotonic() < give_up, f"still waiting for {what}"
-        time.sleep(0.1)
 
 
 def begun(log):

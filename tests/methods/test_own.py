@@ -258,7 +258,7 @@ def kind(**parts):
         (dict, "the method dict is no method: derive it"),
         (kind(need_context=True), "has 'need_context', which no method has; did you mean 'needs_context'"),
         (kind(recomendation=lambda self, tags: None), "did you mean 'recommendation'"),
-        (kind(needs_context="yes"), r"must say needs_context: ClassVar\[bool\] = True or False"),
+        (kind(needs_context="yes"), r"must declare needs_context: ClassVar\[bool\] = True or False"),
         (kind(explain=lambda self: "so"), r"must have a function explain\(tags\)"),
         (type("Mine", (Method,), {"explain": lambda self, tags: ""}), r"has no function propose\(history, rng\)"),
         (type("Mine", (Method,), {"__annotations__": {"step": float}, "step": 1.0}), "decorate it with @dataclass"),
@@ -281,7 +281,7 @@ def test_an_attribute_of_a_method_is_no_option():
         def explain(self, tags):
             return "so"
 
-    with pytest.raises(MethodError, match=r"must say takes_goals: ClassVar\[bool\]"):
+    with pytest.raises(MethodError, match=r"must declare takes_goals: ClassVar\[bool\]"):
         raybo.Searcher(SPACE, Mine())
 
 
