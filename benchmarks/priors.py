@@ -1,7 +1,7 @@
 """Measure the worth of earlier studies: searches with and without priors, one data set left out at a time.
 
-Of LCBench's networks, or of `rows_jobs`, small jobs of boosting, forests and support vector machines (`small-`...), whose
-priors are studies of the same kind of job on its other data sets. Priors are studies of 40 trials:
+Tasks are those of LCBench, or small jobs of `rows_jobs` (boosting, forests, support vector machines), whose priors are
+studies of the same kind of job. Priors are studies of 40 trials:
 
 like        of other tasks, by `auto`
 random      the same by random search
@@ -10,14 +10,13 @@ half-known  the same over every other parameter, with the others held in the mid
 misleading  the same with all values turned round
 same        of the task itself, with another seed
 entered     that study entered as known results, as `--from` does
-curve       of other tasks, for a search under `curve`; what counts is the recommendation after the steps of so many runs
+curve       like ones, for searches under `curve`, whose trials are the steps of so many whole runs
 
 Regret is 0 at the best that is known and 1 where random search is after 40 trials, and 5 at most. Reported: the mean
-regret as a share of that without priors, with a 90 % interval over tasks, each the mean of its seeds. First points
-depend on the seed and on the task; behind those of priors they are the same as without. Runs are kept, a row each, and not made again.
+regret as a share of that without priors, with a 90 % interval over tasks, each the mean of its seeds. The design
+follows from the seed and the task, and is the same with and without priors. Runs are kept, a row each, and not made again.
 
-The rule was chosen on the tasks of `development`; those of `validation` are for judging it. Small jobs have no part in
-the choice.
+The rule was chosen on the tasks of `development`; those of `validation` and `small` are for judging it.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ expects of a point: +2 is among the best of a hundred. Where this study varies s
 it expects the same of every value.
 
 The first points are different bets, not the same one twice: the first is the point of which the studies expect most in
-the mean; a later one is worth what it is expected to add to what has been tried, if every study is wrong by `WRONG` in
-its own way. Candidates are the best points of each study, and neighbours of them. A second one follows only if the first
-holds (see `prior_points`).
+the mean; a second one, which follows only if the first holds (see `prior_points`), is worth what it is expected to add
+to all that has been tried, if every study is wrong by `WRONG` in its own way. Candidates are the best points of each
+study, and neighbours of them.
 
 A study's weight says how well its expectations have agreed with the results so far: Kendall's rank correlation, which
 is taken for 0.5 as long as nothing is known, and squared.
