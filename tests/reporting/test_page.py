@@ -339,13 +339,13 @@ def test_inactive_parameters_have_no_place_and_no_star(tmp_path):
     for trial, places in zip(study.trials, places_of(study, study.trials), strict=True):
         is_open = [trial.config["model"]["kind"] == kind for kind in ("svm", "knn")]
         assert list(~np.isnan(places[1:3])) == is_open
-    best = study.best
-    closed, opened = (c, k) if best.config["model"]["kind"] == "knn" else (k, c)
-    assert centre(study, opened, x) is best
-    assert centre(study, closed).config["model"]["kind"] != best.config["model"]["kind"]
+    star = study.recommended
+    closed, opened = (c, k) if star.config["model"]["kind"] == "knn" else (k, c)
+    assert centre(study, opened, x) is star
+    assert centre(study, closed).config["model"]["kind"] != star.config["model"]["kind"]
     assert centre(study, c, k) is None
     made = {panel.key: panel for panel in report_figures(study)}
-    starred = [t for t in made["contours"].figure.data if t.name == "best"]
+    starred = [t for t in made["contours"].figure.data if t.name == "recommended"]
     titles = [a.title.text for a in made["contours"].figure.select_xaxes() if a.title.text]
     assert len(titles) == 5  # not C beside k, which are never open together
     assert starred
