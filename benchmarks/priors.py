@@ -13,8 +13,8 @@ entered     that study entered as known results, as `--from` does
 curve       like ones, for searches under `curve`, whose trials are the steps of so many whole runs
 
 Regret is 0 at the best that is known and 1 where random search is after 40 trials, and 5 at most. Reported: the mean
-regret as a share of that without priors, with a 90 % interval over tasks, each the mean of its seeds. The design
-follows from the seed and the task, and is the same with and without priors. Runs are kept, a row each, and not made again.
+regret as a share of that without priors, with a 90 % interval over tasks, each the mean of its seeds. The design is
+that of the seed and the task, with and without priors. Runs are kept, a row each, and not made again.
 
 The rule was chosen on the tasks of `development`; those of `validation` and `small` are for judging it.
 """

@@ -39,9 +39,5 @@ def misled(history: History) -> int:
 
 def _values(records: Sequence[Record]) -> list[float]:
     """Return the trials' values, maximised: of those that failed or were ended early, the worst."""
-    worst = (*FAILURES, State.PRUNED)
-    return [
-        record.y if record.state is State.FINISHED else -math.inf
-        for record in records
-        if record.state is State.FINISHED or record.state in worst
-    ]
+    ended = [record for record in records if record.state in (State.FINISHED, State.PRUNED, *FAILURES)]
+    return [-math.inf if record.y is None else record.y for record in ended]
