@@ -84,6 +84,7 @@ def check_that_it_runs_again(tmp_path, **how):
     assert [(trial.state, trial.attempt) for trial in study.trials] == [(State.FINISHED, 2), (State.FINISHED, 3)]
 
 
+@pytest.mark.slow
 def test_trial_runs_again_when_there_is_room(ray_session, tmp_path):
     check_that_it_runs_again(tmp_path, workers=1)
 

@@ -94,6 +94,7 @@ def test_unreachable_raylet_is_not_taken_for_dead(clock):
         felt.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_known", [True, False])  # to Ray's node, which there is only when all of Ray has started
 def test_death_of_a_starting_ray_ends_the_process(is_known):
     script = textwrap.dedent(

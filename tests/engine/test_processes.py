@@ -61,6 +61,7 @@ def groups_left(ray):
     return [each for each in ray.util.placement_group_table().values() if each["state"] != "REMOVED"]
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_a_lost_rank_continues_with_the_others(ray_session, tmp_path, log):
     def happens(me, step):

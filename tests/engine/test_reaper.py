@@ -80,6 +80,7 @@ def lives(pid):
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM", "SIGHUP", None])
 def test_no_process_or_directory_outlives_a_command(tmp_path, how):
     directory = tmp_path / "raybo-1-abcdefgh"

@@ -90,6 +90,7 @@ def test_only_the_gcs_is_deaf_to_sigterm(tmp_path, name, waits):
     assert [how for how in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if mask >> (how - 1) & 1] == waits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["SIGINT", "SIGTERM"])
 def test_signal_is_not_held_for_ever(how):
     assert held(how, 30, 1) == (-getattr(signal, how), [], [])
@@ -137,6 +138,7 @@ def job_that_strikes(path, how, then=None):
     return steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
 def test_signalled_worker_is_a_lost_attempt(ray_session, path, how):
     @raybo.objective(space=SPACE)
@@ -175,6 +177,7 @@ def test_later_trial_does_not_keep_a_handler(ray_session, path):
     assert [trial.attempt for trial in study.trials] == [1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
 def test_signalled_study_continues_while_jobs_report(ray_session, path, how):
     study = raybo.tune(job_that_strikes(path, how), trials=4, method="random", storage=path, workers=2)

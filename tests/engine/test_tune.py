@@ -388,6 +388,7 @@ def test_trial_is_lost_after_its_last_attempt(path, log, retries):
     ]
 
 
+@pytest.mark.slow
 def test_trial_over_its_time_limit_fails(path, log):
     @raybo.objective(space={"hang": raybo.Categorical(["sleep", "stubborn", "no"])}, trial_seconds=2.0)
     def hanging(config):
@@ -435,6 +436,7 @@ def mended_by(file):
     return job
 
 
+@pytest.mark.slow
 def test_failed_trials_run_again_under_their_own_numbers(path):
     job = mended_by(path.with_name("mend"))
     with pytest.raises(TrialError, match=r"first 5 trials all failed alike: ModuleNotFoundError: .*--retry-failed"):
@@ -493,6 +495,7 @@ def test_study_over_its_time_limit_stops_trials(path):
     assert study.count(State.FINISHED, State.STOPPED) == len(study.trials) < 50
 
 
+@pytest.mark.slow
 def test_continued_study_replaces_stopped_trials(path, log):
     hang = path.with_name("hang")
     hang.touch()

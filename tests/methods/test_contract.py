@@ -25,6 +25,10 @@ class OfRaybo(MethodContract):
     def test_no_option_leads_to_forbidden_points(self, name, words):
         super().test_no_option_leads_to_forbidden_points(name, words)
 
+    @pytest.mark.parametrize("kind", ["every kind", pytest.param("the same point pending", marks=pytest.mark.slow)])
+    def test_it_proposes_under_each_of_its_words(self, name, words, kind):
+        super().test_it_proposes_under_each_of_its_words(name, words, kind)
+
     def test_another_seed_gives_another_first_point(self, name, made):
         studies = [Searcher(SPACES["six floats"], made, seed=seed, trials=10, **context_of(made)) for seed in (0, 1)]
         assert studies[0].ask().config != studies[1].ask().config

@@ -267,6 +267,7 @@ def test_an_enqueued_trial_reruns_only_if_it_began(ray_session, tmp_path):
     assert "attempt 2 from step 2" in printed
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_a_stopped_study_keeps_its_enqueued_trials(ray_session, tmp_path):
     hang, begun = tmp_path / "hang", tmp_path / "begun"
