@@ -63,7 +63,8 @@ def test_the_first_points_are_where_earlier_ones_were_best(earlier):
     assert job()(first) < 0.5
     assert first != second
     assert searcher.explain(0) == "like 3 earlier studies (0.33, 0.33, 0.33): expected among the best 1 %"
-    assert "origin" not in searcher.trials[2].tags
+    assert [trial.origin for trial in searcher.trials] == [Origin.PRIOR, None, Origin.PRIOR, None]
+    assert "acquisition" in searcher.trials[3].tags  # they have taken the place of two points of the design
 
 
 def test_one_earlier_study_has_one_first_point(earlier):
@@ -71,6 +72,34 @@ def test_one_earlier_study_has_one_first_point(earlier):
     assert len(firsts(searcher)) == 1
     assert searcher.explain(0).startswith("like an earlier study: expected")
     assert "middle" in searcher.trials[1].tags
+
+
+@pytest.mark.parametrize(("method", "design"), [("auto", 3), ("gp-ucb", 10), ("ei", 10)])
+def test_a_misleading_prior_costs_its_one_trial(method, design):
+    wrong = [study(SPACE, lambda config: -job()(config), 40, "sobol", seed=k) for k in range(3)]
+    searcher, alone = (Searcher(SPACE, method, "min", 2, trials=40, prior=prior) for prior in (wrong, ()))
+    assert len(firsts(searcher, design + 2)) == 1
+    run(alone, job(), design + 1)
+    there, here = ([trial.config for trial in each.trials] for each in (searcher, alone))
+    assert there[1 : design + 1] == here[:design]  # all of the design that it has without priors
+    assert there[design + 1] != here[design]
+
+
+def test_what_failed_at_a_first_point_misleads(earlier):
+    searcher = Searcher(SPACE, mode="min", seed=9, prior=earlier)
+    run(searcher, job(), 5, fails=lambda config: len(searcher.trials) == 1)
+    assert [trial.origin for trial in searcher.trials] == [Origin.PRIOR, None, None, None, None]
+    assert "sobol" in searcher.trials[3].tags
+
+
+def test_second_points_wait_for_the_first(earlier):
+    searcher = Searcher(SPACE, mode="min", seed=9, prior=earlier)
+    asked = [searcher.ask() for _ in range(5)]
+    assert [trial.origin for trial in asked] == [Origin.PRIOR, *[None] * 4]
+    searcher.tell(asked[1], job()(asked[1].config))
+    assert searcher.ask().origin is None
+    searcher.tell(asked[0], job()(asked[0].config))
+    assert searcher.ask().origin is Origin.PRIOR
 
 
 def test_every_method_begins_at_the_first_points(earlier):
@@ -410,5 +439,8 @@ def test_a_searcher_keeps_its_priors_in_its_journal(earlier, tmp_path):
         assert searcher.trials[0].config == first.config
         assert len(searcher.history.priors) == 3
         second = searcher.ask()
-    assert (first.origin, second.origin) == (Origin.PRIOR, Origin.PRIOR)
+        for trial in (first, second):
+            searcher.tell(trial, job()(trial.config))
+        third = searcher.ask()
+    assert [trial.origin for trial in (first, second, third)] == [Origin.PRIOR, None, Origin.PRIOR]
     assert not any(each.differs for each in replay(load(path)))
