@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raybo.common.errors import NumericalError
 from raybo.surrogate import GP, Observations, Outputs, Tamed, fit_map, noisy_model
@@ -62,7 +63,7 @@ class Expectation:
         mean = values @ _weights()
         return mean, np.sqrt(np.maximum(np.square(values - mean[:, None]) @ _weights(), 0.0))
 
-    def ranking(self, X: Array, y: Array) -> Array:  # (m, d), (m,) -> (m,)
+    def ranking(self, X: Array, y: Array) -> NDArray[np.intp]:  # (m, d), (m,) -> (m,)
         """Return the rows of X from the most promising on: by their means, of equals by their values.
 
         The best value is the first, unless the values are noisy and another row is expected to be better by a tenth of
