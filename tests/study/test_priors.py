@@ -16,6 +16,7 @@ from raybo.common.errors import JournalError, RayboError, SpaceError
 from raybo.journal import Journal
 from raybo.journal.checks import Checker, Nonsense
 from raybo.methods.parts.earlier_studies import expectations, weights
+from raybo.methods.parts.prior_points import hold
 from raybo.record.description import Description
 from raybo.record.events import EarlierStudy, Pruned, Reported, Told
 from raybo.record.origin import Origin
@@ -83,6 +84,13 @@ def test_a_misleading_prior_costs_its_one_trial(method, design):
     there, here = ([trial.config for trial in each.trials] for each in (searcher, alone))
     assert there[1 : design + 1] == here[:design]  # all of the design that it has without priors
     assert there[design + 1] != here[design]
+
+
+def test_priors_are_judged_by_the_design_alone(earlier):
+    searcher = Searcher(SPACE, mode="min", seed=9, prior=earlier[0])
+    run(searcher, job(), 4)
+    run(searcher, lambda config: job()(config) - 100.0, 6)  # the search has come far
+    assert hold(searcher.history) is True
 
 
 def test_what_failed_at_a_first_point_misleads(earlier):
@@ -388,7 +396,9 @@ def test_show_says_what_priors_know(earlier, tmp_path, monkeypatch, capsys):
     _, out, _ = say("show", str(path), "--priors", "--json")
     (found,) = json.loads(out)
     assert (found["knows"], found["taken"], found["weight"]) == (list(SPACE), 40, 1.0)
-    assert "like an earlier study: expected among" in say("show", str(path), "--priors")[1]
+    shown = say("show", str(path), "--priors")[1]
+    assert "like an earlier study: expected among" in shown
+    assert "the priors hold: this was better than the median of the design" in shown
     assert say("show", str(bare), "--priors")[::2] == (
         1,
         "Error: the study has no priors; `raybo tune ... --prior OLD.db` begins one with them\n",

@@ -1,8 +1,8 @@
 """Judges the first points that earlier studies led to by this study's own results.
 
-They hold while the best of them is better than the median of the study's other trials. While they do, they take the
-place of as many points of the design. Where they do not, no more of them follow, and the design is as long as it is
-without them: what misleads costs the trials that it has led to, and no more.
+They hold if the best of them is better than the median of the design, which no result has chosen; where there is no
+design, of the other trials. While they hold, they take the place of as many points of the design. Otherwise no more of
+them follow, and the design is as long as it is without them: what misleads costs the trials that it has led to.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from raybo.record.origin import Origin
 from raybo.record.states import FAILURES, State
 from raybo.record.trial import Record
 
+DESIGN = {"middle", "sobol"}  # tags of its points
+
 
 def led(history: History) -> list[Record]:
     """Return the trials at points that earlier studies led to."""
@@ -28,7 +30,8 @@ def hold(history: History) -> bool | None:
     if not history.priors:
         return None
     theirs = _values(led(history))
-    others = _values([record for record in history.records if record.tags.get("origin") != Origin.PRIOR])
+    own = [record for record in history.records if record.tags.get("origin") != Origin.PRIOR]
+    others = _values([record for record in own if DESIGN & record.tags.keys()] or own)
     return max(theirs) > float(np.median(others)) if theirs and others else None
 
 
