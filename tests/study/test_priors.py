@@ -75,15 +75,25 @@ def test_one_earlier_study_has_one_first_point(earlier):
     assert "middle" in searcher.trials[1].tags
 
 
-@pytest.mark.parametrize(("method", "design"), [("auto", 3), ("gp-ucb", 10), ("ei", 10)])
-def test_a_misleading_prior_costs_its_one_trial(method, design):
+@pytest.mark.parametrize(("method", "trials"), [("auto", 6), ("gp-ucb", 12), ("ei", 12), ("random", 4), ("turbo", 8)])
+def test_a_misleading_prior_costs_its_one_trial(method, trials):
     wrong = [study(SPACE, lambda config: -job()(config), 40, "sobol", seed=k) for k in range(3)]
     searcher, alone = (Searcher(SPACE, method, "min", 2, trials=40, prior=prior) for prior in (wrong, ()))
-    assert len(firsts(searcher, design + 2)) == 1
-    run(alone, job(), design + 1)
+    assert len(firsts(searcher, trials + 1)) == 1
+    run(alone, job(), trials)
     there, here = ([trial.config for trial in each.trials] for each in (searcher, alone))
-    assert there[1 : design + 1] == here[:design]  # all of the design that it has without priors
-    assert there[design + 1] != here[design]
+    assert there[1:] == here  # to the digit what is proposed without priors
+
+
+def test_pruned_trials_are_judged_by_their_reports(earlier):
+    searcher = Searcher(SPACE, mode="min", seed=9, steps=5, prior=earlier)
+    for better in (2.0, 5.0, 4.0):  # of the first point, and of two of the design
+        trial = searcher.ask()
+        for step in (1, 2)[: 1 + (better == 5.0)]:
+            searcher.report(trial, better - step / 10, step)
+        searcher.prune(trial)
+    assert hold(searcher.history) is True
+    assert searcher.trials[2].origin is Origin.PRIOR
 
 
 def test_priors_are_judged_by_the_design_alone(earlier):
