@@ -85,6 +85,14 @@ def test_a_misleading_prior_costs_its_one_trial(method, trials):
     assert there[1:] == here  # to the digit what is proposed without priors
 
 
+def test_a_study_with_misleading_priors_is_replayed():
+    wrong = [study(SPACE, lambda config: -job()(config), 40, "sobol", seed=k) for k in range(3)]
+    searcher = Searcher(SPACE, mode="min", seed=2, prior=wrong)
+    whole = Study(searcher.description, [*searcher.history.priors, *run(searcher, job(), 7)])
+    assert hold(whole.history) is False
+    assert not any(each.differs for each in replay(whole))
+
+
 def test_pruned_trials_are_judged_by_their_reports(earlier):
     searcher = Searcher(SPACE, mode="min", seed=9, steps=5, prior=earlier)
     for better in (2.0, 5.0, 4.0):  # of the first point, and of two of the design
