@@ -88,7 +88,7 @@ def test_the_best_value_without_noise_is_recommended(mode):
 def test_a_hair_better_by_the_model_is_not_better():
     model = Expectation.of(np.linspace(0, 1, 12)[:, None], np.random.default_rng(0).normal(size=12), (False,))
     X, y = np.array([[0.3], [0.7]]), np.array([0.0, 1.0])
-    means, sds = model.at(X)
+    sds = model.at(X)[1]
     for gap, first in ((0.05, 1), (0.2, 0)):
         model.__dict__["at"] = lambda X, gap=gap: (np.array([gap * sds[0], 0.0]), sds)
         assert model.ranking(X, y).tolist() == [first, 1 - first]
