@@ -16,6 +16,7 @@ from raybo.common.errors import JournalError, RayboError, SpaceError
 from raybo.journal import Journal
 from raybo.journal.checks import Checker, Nonsense
 from raybo.methods.parts.earlier_studies import expectations, weights
+from raybo.methods.parts.prior_points import hold
 from raybo.record.description import Description
 from raybo.record.events import EarlierStudy, Pruned, Reported, Told
 from raybo.record.origin import Origin
@@ -74,15 +75,40 @@ def test_one_earlier_study_has_one_first_point(earlier):
     assert "middle" in searcher.trials[1].tags
 
 
-@pytest.mark.parametrize(("method", "design"), [("auto", 3), ("gp-ucb", 10), ("ei", 10)])
-def test_a_misleading_prior_costs_its_one_trial(method, design):
+@pytest.mark.parametrize(("method", "trials"), [("auto", 6), ("gp-ucb", 12), ("ei", 12), ("random", 4), ("turbo", 8)])
+def test_a_misleading_prior_costs_its_one_trial(method, trials):
     wrong = [study(SPACE, lambda config: -job()(config), 40, "sobol", seed=k) for k in range(3)]
     searcher, alone = (Searcher(SPACE, method, "min", 2, trials=40, prior=prior) for prior in (wrong, ()))
-    assert len(firsts(searcher, design + 2)) == 1
-    run(alone, job(), design + 1)
+    assert len(firsts(searcher, trials + 1)) == 1
+    run(alone, job(), trials)
     there, here = ([trial.config for trial in each.trials] for each in (searcher, alone))
-    assert there[1 : design + 1] == here[:design]  # all of the design that it has without priors
-    assert there[design + 1] != here[design]
+    assert there[1:] == here  # to the digit what is proposed without priors
+
+
+def test_a_study_with_misleading_priors_is_replayed():
+    wrong = [study(SPACE, lambda config: -job()(config), 40, "sobol", seed=k) for k in range(3)]
+    searcher = Searcher(SPACE, mode="min", seed=2, prior=wrong)
+    whole = Study(searcher.description, [*searcher.history.priors, *run(searcher, job(), 7)])
+    assert hold(whole.history) is False
+    assert not any(each.differs for each in replay(whole))
+
+
+def test_pruned_trials_are_judged_by_their_reports(earlier):
+    searcher = Searcher(SPACE, mode="min", seed=9, steps=5, prior=earlier)
+    for better in (2.0, 5.0, 4.0):  # of the first point, and of two of the design
+        trial = searcher.ask()
+        for step in (1, 2)[: 1 + (better == 5.0)]:
+            searcher.report(trial, better - step / 10, step)
+        searcher.prune(trial)
+    assert hold(searcher.history) is True
+    assert searcher.trials[2].origin is Origin.PRIOR
+
+
+def test_priors_are_judged_by_the_design_alone(earlier):
+    searcher = Searcher(SPACE, mode="min", seed=9, prior=earlier[0])
+    run(searcher, job(), 4)
+    run(searcher, lambda config: job()(config) - 100.0, 6)  # the search has come far
+    assert hold(searcher.history) is True
 
 
 def test_what_failed_at_a_first_point_misleads(earlier):
@@ -388,7 +414,9 @@ def test_show_says_what_priors_know(earlier, tmp_path, monkeypatch, capsys):
     _, out, _ = say("show", str(path), "--priors", "--json")
     (found,) = json.loads(out)
     assert (found["knows"], found["taken"], found["weight"]) == (list(SPACE), 40, 1.0)
-    assert "like an earlier study: expected among" in say("show", str(path), "--priors")[1]
+    shown = say("show", str(path), "--priors")[1]
+    assert "like an earlier study: expected among" in shown
+    assert "the priors hold: this was better than the median of the design" in shown
     assert say("show", str(bare), "--priors")[::2] == (
         1,
         "Error: the study has no priors; `raybo tune ... --prior OLD.db` begins one with them\n",

@@ -58,7 +58,6 @@ from raybo.methods.parts.local_models import ManyObservations, is_large, ranked
 from raybo.methods.parts.memory_limit import with_memory_limit
 from raybo.methods.parts.multi_objective import FitOptions, maximise_goals
 from raybo.methods.parts.next_point import solve_apart, taken
-from raybo.methods.parts.prior_points import misled
 from raybo.methods.parts.trial_costs import costs_that_matter, per_cost
 from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
@@ -138,7 +137,7 @@ def is_first(history: History, initial: int | None) -> bool:
     """Return true if the next point is one of the first, which no model proposes."""
     if initial is not None or history.cube.is_conditional or not history.goals.is_plain:
         return is_in_design(history, FIRST_POINTS, initial)
-    return len(history.y) < (FIRST_VALUES if history.cube.guess is None else FIRST_GUESSED) + misled(history)
+    return len(history.y) < (FIRST_VALUES if history.cube.guess is None else FIRST_GUESSED)
 
 
 def first_point(history: History, rng: np.random.Generator) -> Proposal:
