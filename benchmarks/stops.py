@@ -91,7 +91,7 @@ def stops_after(row: Row, price: float) -> int:
     """Return after how many trials a search stops if a mean trial costs this: here an hour."""
     stopping = Stopping(Limits(stop_when_not_worth=price), Goals())
     for number, (gain, takes) in enumerate(zip(row["gains"], row["takes"], strict=True)):
-        event: Event = Asked(number, x=[0.0], values=[0.0], gain=gain, takes=None if takes is None else takes * HOUR)
+        event: Event = Asked(number, x=[0.0], values=[0.0], tags={}, gain=gain, takes=None if takes is None else takes * HOUR)
         stopping.hear(event)
         if stopping.reason:
             return max(1, number)  # the last proposal does not run

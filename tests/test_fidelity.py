@@ -145,8 +145,8 @@ def test_looks_that_save_little_are_left_alone():
     for _ in range(9):
         trial = searcher.ask()
         searcher.tell(trial, loss(**trial.config, **trial.fidelity), seconds=0.3 + 0.7 * trial.fidelity["rows"] / 1_000)
-    assert at(searcher) == [1_000, 10, 10] + [1_000] * 6
-    assert searcher.trials[-1].tags.keys() == run_plainly(plain, 7).trials[-1].tags.keys()  # of whole runs alone
+    assert at(searcher) == [1_000, 10] + [1_000] * 7
+    assert searcher.trials[-1].tags.keys() == run_plainly(plain, 8).trials[-1].tags.keys()  # of whole runs alone
 
 
 def test_seconds_tell_what_a_fidelity_saves():

@@ -1,7 +1,7 @@
 """The proposals of `auto` for a job with cheap versions: which configuration next, and at which fidelity.
 
 A ladder of fidelities, each of which costs at most a quarter of the next, up to a whole run: only these are used. What
-they cost is learnt from the trials, and is in proportion to the fidelity until three have ended. If no fidelity saves
+they cost is learnt from the trials, and is in proportion to the fidelity until two have ended. If no fidelity saves
 as much, proposals are those of a job without cheap versions.
 
 - The first configuration is in the middle of the space and runs whole, and then at the lowest fidelity, which shows
