@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.figures import Figure, Figures
 from raybo.record.budget import HOUR
-from raybo.record.events import Asked, Event, Told
+from raybo.record.events import Asked, Told
 from raybo.record.goals import Goals
 from raybo.record.stopping import Limits, Stopping
 from raybo.searcher import Searcher
@@ -91,8 +91,8 @@ def stops_after(row: Row, price: float) -> int:
     """Return after how many trials a search stops if a mean trial costs this: here an hour."""
     stopping = Stopping(Limits(stop_when_not_worth=price), Goals())
     for number, (gain, takes) in enumerate(zip(row["gains"], row["takes"], strict=True)):
-        event: Event = Asked(number, x=[0.0], values=[0.0], tags={}, gain=gain, takes=None if takes is None else takes * HOUR)
-        stopping.hear(event)
+        hours = None if takes is None else takes * HOUR
+        stopping.hear(Asked(number, x=[0.0], values=[0.0], tags={}, gain=gain, takes=hours))
         if stopping.reason:
             return max(1, number)  # the last proposal does not run
     return TRIALS

@@ -56,8 +56,7 @@ class TrialCosts:
 
     @classmethod
     def of(cls, history: History) -> TrialCosts | None:
-        """Return the model of a history; None if fewer than three trials say how long they took; of a job with
-        cheap versions, fewer than two."""
+        """Return the model of a history; None if too few trials say how long they took: three, or two at fidelities."""
         known = [
             (record, seconds)
             for record in history.records
