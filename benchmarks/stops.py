@@ -95,6 +95,7 @@ def stops_after(row: Row, price: float) -> int:
         stopping.hear(Asked(number, x=[0.0], values=[0.0], tags={}, gain=gain, takes=hours))
         if stopping.reason:
             return max(1, number)  # the last proposal does not run
+        stopping.hear(Told(number, value=0.0))
     return TRIALS
 
 
