@@ -166,8 +166,9 @@ def test_an_argument_of_tune(arguments):
 @pytest.mark.parametrize("path", [5, None, b"job.db", ["job.db"]])
 def test_what_is_no_path(path):
     for use in (raybo.load, lambda path: tune(job, trials=1, known_from=path) if path else raybo.load(path)):
-        with pytest.raises(JournalError, match="a journal must be a path, got "):
+        with pytest.raises(JournalError, match="a journal must be a path, got ") as refused:
             use(path)
+        assert isinstance(refused.value, ValueError)
     with pytest.raises(TrialError, match=r"plots needs a study, got .*; raybo\.load"):
         raybo.plots(path)
 
@@ -180,7 +181,7 @@ def test_a_url_is_no_path(path):
         lambda: tune(job, trials=1, known_from=path),
     ]
     for use in uses:
-        with pytest.raises(JournalError, match=r"must be a path, got the URL '.*'; give the file alone: job\.db$"):
+        with pytest.raises(raybo.PathError, match=r"must be a path, got the URL '.*'; give the file alone: job\.db$"):
             use()
 
 

@@ -6,13 +6,14 @@
     ├── MethodError          an unknown method, option or argument, or a value out of range
     ├── TrialError           a result for a trial that is unknown, already ended or not finite; or no such trial
     ├── JournalError         a journal that cannot be opened, read or continued
-    │   └── JournalInUse     another process is writing it
+    │   ├── JournalInUse     another process is writing it
+    │   └── PathError        an argument that cannot be a file's path
     ├── RayError             Ray cannot be reached, or cannot run the trials
     ├── MissingExtra         an optional package is needed but not installed
     └── NumericalError       a matrix could not be factorised by any of the means tried
 
-The first four are also `ValueError`s, and a `MissingExtra` is an `ImportError`, for code that expects Python's own. A
-*trial's* failure is data and never one of these.
+The first four and a `PathError` are also `ValueError`s, and a `MissingExtra` is an `ImportError`, for code that expects
+Python's own. A *trial's* failure is data and never one of these.
 """
 
 from __future__ import annotations
@@ -102,6 +103,17 @@ class JournalInUse(JournalError):
         ...         return raybo.tune(job, storage="job.db")
         ...     except raybo.JournalInUse:  # somebody else runs it: look at it instead
         ...         return raybo.load("job.db")
+    """
+
+
+class PathError(JournalError, ValueError):
+    """An argument that cannot be the path of a journal, or of a place for files.
+
+    Example:
+        >>> raybo.load(3)
+        Traceback (most recent call last):
+            ...
+        raybo.common.errors.PathError: a journal must be a path, got 3
     """
 
 

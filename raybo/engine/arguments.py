@@ -239,7 +239,7 @@ def tune_arguments(
         bound = replace(bound, declared_fidelity=fidelity)
     if run.processes is not None:
         bound = replace(bound, processes=run.processes)
-    if run.in_process and bound.is_gang:
+    if run.in_process and not bound.is_single:
         raise RayError("in_process runs each trial as one process, this one; leave it out, or give processes=1")
     if run.trial_seconds is None:
         run = replace(run, trial_seconds=bound.trial_seconds)

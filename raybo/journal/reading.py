@@ -13,7 +13,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from raybo.common.errors import JournalError
+from raybo.common.errors import JournalError, PathError
 from raybo.common.messages import near, shown
 from raybo.journal.acknowledged import Mark, from_text, mark_path, read_mark
 from raybo.journal.beside import journals_of
@@ -170,19 +170,17 @@ class Rows:
 
 
 def as_path(given: Path | str, what: str = "a journal") -> Path:
-    """Return a user's argument as a path; JournalError if it is none."""
+    """Return a user's argument as a path; PathError if it is none."""
     try:
         path = Path(given)
     except TypeError:
-        raise JournalError(f"{what} must be a path, got {shown(given)}") from None
+        raise PathError(f"{what} must be a path, got {shown(given)}") from None
     if URL.match(str(path)) and not Path(path.parts[0]).exists():
-        raise JournalError(f"{what} must be a path, got the URL {shown(str(given))}; give the file alone: {path.name}")
+        raise PathError(f"{what} must be a path, got the URL {shown(str(given))}; give the file alone: {path.name}")
     try:
         os.fsencode(path)
     except UnicodeEncodeError as error:  # half a character, which no file's name can have
-        raise JournalError(
-            f"{shown(str(path))}: this path cannot be used ({error.reason}); give another name"
-        ) from None
+        raise PathError(f"{shown(str(path))}: this path cannot be used ({error.reason}); give another name") from None
     return path
 
 
@@ -194,7 +192,7 @@ def exists(path: Path | str) -> bool:
         return False
     except (OSError, ValueError) as error:  # a null byte in the name, a name that is too long
         why = getattr(error, "strerror", None) or error
-        raise JournalError(f"{shown(str(path))}: this path cannot be used ({why}); give another name") from None
+        raise PathError(f"{shown(str(path))}: this path cannot be used ({why}); give another name") from None
     return stat.S_ISDIR(status.st_mode) or status.st_size > 0
 
 

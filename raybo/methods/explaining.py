@@ -81,11 +81,14 @@ def explain(method: methods.Method, trial: Trial, goals: Goals) -> str:
 def in_units(tags: Tags, goals: Goals) -> str:
     """Return what models expected of a point, in the units of the metrics: `accuracy 0.971 expected (0.96 to 0.98)`."""
     parts, expects = [], tags[EXPECTS]
-    for name, goal, (low, mean, high, _) in zip(goals.names, goals.each, expects, strict=True):
+    for name, goal, (low, mean, high, *_) in zip(goals.names, goals.each, expects, strict=True):
         ends = sorted((goal.value_of(low), goal.value_of(high)))
         parts.append(f"{name} {goal.value_of(mean):.4g} expected ({ends[0]:.4g} to {ends[1]:.4g})")
     text = ", ".join(parts)
-    return text if not goals.is_plain else f"{text}, best so far {goals.each[0].value_of(expects[0][-1]):.4g}"
+    if not goals.is_plain:
+        return text
+    best = [f"best so far {goals.each[0].value_of(y):.4g}" for y in expects[0][3:]]  # none until a trial has finished
+    return ", ".join([text, *best])
 
 
 @contextlib.contextmanager

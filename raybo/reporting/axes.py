@@ -113,20 +113,20 @@ def places_of(study: Study, trials: Sequence[Trial]) -> Array:  # (n, d)
 
 
 def leader(study: Study) -> Trial | None:
-    """The trial that figures are drawn through: the best one, or the front's with the best first metric.
+    """The trial that figures are drawn through: the recommended one, or the front's with the best first metric.
 
     Where nothing is feasible, the finished one with the best value; None if none has finished.
     """
     if study.incumbent is not None:
-        return study.best
+        return study.recommended
     done = study.front or [trial for trial in study.trials if trial.state is State.FINISHED]
     return done[study.goal.best_first([cast(float, trial.value) for trial in done])[0]] if done else None
 
 
 def leader_in_words(study: Study) -> str:
-    """Return the name of the leader, which with several metrics or constraints need not be the best."""
+    """Return the name of the leader, which with several metrics, or if nothing is feasible, is not recommended."""
     if study.incumbent is not None:
-        return "the best trial"
+        return "the recommended trial"
     return f"the trial with the best {study.description.metric}{' on the front' if study.front else ''}"
 
 

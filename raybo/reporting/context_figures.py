@@ -156,10 +156,11 @@ def expected_and_lucky(study: Study) -> ReportFigure | None:
     metric = escaped(study.description.metric)
     fig.update_xaxes(title=f"{metric} as measured, at the context met")
     fig.update_yaxes(title=f"{metric} expected over contexts")
+    is_star = study.recommended.number == known[steady].number  # further runs may recommend another
     verdict = (
         "Here both are the same trial."
         if lucky == steady
-        else "The best value measured is not the best expectation: the star is the one to choose."
+        else f"The best value measured is not the best expectation{': the star is recommended' * is_star}."
     )
     caption = (
         "Each trial's value beside the posterior mean of its configuration's expectation over the estimated "

@@ -47,6 +47,13 @@ class Frame:
         if len(values) == 0:
             return cls(0.0, 1.0, False, np.zeros(0, dtype=bool), goal.larger_is_better)
         is_log = is_logarithmic(goal, values)
+        frame = cls._of(goal, values, inside, is_log)
+        if is_log and not is_logarithmic(goal, values[~frame.is_outside]):  # but for what the frame leaves out
+            return cls._of(goal, values, inside, False)
+        return frame
+
+    @classmethod
+    def _of(cls, goal: Goal, values: Array, inside: Array | None, is_log: bool) -> Frame:
         at = np.log10(values) if is_log else values
         first, third = np.quantile(at, [0.25, 0.75])
         reach = FAR * (third - first)

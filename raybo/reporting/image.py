@@ -193,8 +193,8 @@ def _map(study: Study, emulator: Emulator, a: Axis, b: Axis, plot: Axes) -> None
     figure.colorbar(drawn, ax=plot, label=study.description.metric, extend=worse)
     done = places_of(study, [trial for trial in study.trials if trial.state is State.FINISHED])
     plot.plot(done[:, a.index], done[:, b.index], ".", color="#2b3036", alpha=0.5, markersize=3)
-    best = places_of(study, [cast(Trial, leader(study))])[0]
-    plot.plot(best[a.index], best[b.index], "*", color=ORANGE, markeredgecolor="white", markersize=13)
+    star = places_of(study, [cast(Trial, leader(study))])[0]
+    plot.plot(star[a.index], star[b.index], "*", color=ORANGE, markeredgecolor="white", markersize=13)
     plot.set(xlabel=a.label, ylabel=b.label)
     _scale(plot, a, "x")
     _scale(plot, b, "y")

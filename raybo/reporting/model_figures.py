@@ -1,4 +1,4 @@
-"""Figures of the surrogate through the best trial: along each parameter, and over pairs of them."""
+"""Figures of the surrogate through the recommended trial: along each parameter, and over pairs of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEVELS = 14  # of the contours
 
 
 def slices(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure:
-    """The surrogate along each parameter through the best trial."""
+    """The surrogate along each parameter through the recommended trial."""
     go = plotly()
     axes = [axis for axis in (axes_of(study)[i] for i in order) if centre(study, axis) is not None][:SLICES]
     columns = min(COLUMNS, len(axes))
@@ -96,7 +96,7 @@ def slices(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure:
 
 
 def contours(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure | None:
-    """Draw the surrogate over pairs of parameters through the best trial; None if there is one parameter."""
+    """Draw the surrogate over pairs of parameters through the recommended trial; None if there is one parameter."""
     if study.space.d < 2:
         return None
     go = plotly()
@@ -113,7 +113,8 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure
     done = subsample(study, finished)
     failed = subsample(study, [trial for trial in study.trials if trial.state in FAILURES])
     places, lost = places_of(study, done), places_of(study, failed)
-    best = cast(Trial, leader(study))
+    through = cast(Trial, leader(study))
+    starred = "recommended" if study.incumbent is not None else "best"
     maps = [map_of(study, emulator, a, b, MAP) for a, b in pairs]
     low, high = colour_range(study.goal, np.concatenate([z.ravel() for _, _, z in maps]))
     in_legend: set[str] = set()
@@ -135,15 +136,15 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure
             seam = {"color": "rgba(255,255,255,0.55)", "width": 0.8}
             fig.add_trace(go.Contour(x=x, y=y, z=z, contours=lines, line=seam, **colours), **where)
         marks = [("trial", places, "circle", "rgba(43,48,54,0.55)", 4.5, done), ("failed", lost, "x", RED, 6, failed)]
-        marks.append(("best", places_of(study, [best]), "star", ORANGE, 15, [best]))
+        marks.append((starred, places_of(study, [through]), "star", ORANGE, 15, [through]))
         for name, at, symbol, colour, size, trials in marks:
             is_named = name not in in_legend
             if not np.isnan(at[:, [a.index, b.index]]).any(axis=1).all():
                 in_legend.add(name)
                 fig.add_trace(
                     go.Scatter(
-                        x=_spread(a, at[:, a.index]) if name != "best" else at[:, a.index],
-                        y=_spread(b, at[:, b.index]) if name != "best" else at[:, b.index],
+                        x=_spread(a, at[:, a.index]) if name != starred else at[:, a.index],
+                        y=_spread(b, at[:, b.index]) if name != starred else at[:, b.index],
                         mode="markers",
                         name=name,
                         legendgroup=name,
@@ -152,7 +153,7 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure
                             "color": colour,
                             "symbol": symbol,
                             "size": size,
-                            "line": {"color": "white", "width": 1.0 if name == "best" else 0.5},
+                            "line": {"color": "white", "width": 1.0 if name == starred else 0.5},
                         },
                         text=[hover(study, trial) for trial in trials] if k == 0 else [str(t.number) for t in trials],
                         hoverinfo="text",
@@ -223,7 +224,7 @@ def map_of(
 
 
 def _elsewhere(study: Study) -> str:
-    """Return a note if the best trial lacks a parameter."""
+    """Return a note if the leader lacks a parameter."""
     if len(study.space.open_values(cast(Trial, leader(study)).config)) == study.space.d:
         return ""
     return " A parameter that this trial does not have is shown through the best of those that have it."

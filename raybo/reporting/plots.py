@@ -65,7 +65,7 @@ class Plots:
         return _figure(made, "the study has one parameter only")
 
     def slices(self) -> go.Figure:
-        """The surrogate along each parameter through the best trial."""
+        """The surrogate along each parameter through the recommended trial."""
         return _figure(model_figures.slices(self._study, self._emulator, self._importance.order), "")
 
     def contours(self) -> go.Figure:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
+from raybo.methods.default.auto import Auto
 from raybo.methods.default.curves import worth_running_again
+from raybo.methods.explaining import in_units
+from raybo.methods.method import IN_UNITS
 from raybo.methods.parts.curve_data import at_step, rows_of_curves
 from raybo.methods.parts.learning_curves import (
     MANY,
@@ -22,6 +26,7 @@ from raybo.methods.parts.learning_curves import (
     reported,
 )
 from raybo.record.events import Asked, Kind, Reported, Told
+from raybo.record.goals import Goals
 from raybo.record.states import State
 from raybo.record.trial import Record
 from raybo.schedulers import make
@@ -71,6 +76,16 @@ def test_curves_expect_in_the_metrics_units(history):
     assert low <= mean <= high
     assert mean == pytest.approx(record.y, abs=0.2)
     assert best == pytest.approx(max(each.y for each in history.records if each.y is not None), rel=1e-4)
+
+
+def test_curves_expect_before_any_trial_has_finished():
+    made = empty(STEPS)
+    for x in np.random.default_rng(1).random((12, 2)):
+        end(made, curve(made, rising(x)[:8], x), Kind.PRUNED)
+    tags = Auto().propose(made, np.random.default_rng(0)).tags
+    goals = Goals(("accuracy",), ("max",))
+    why = Auto().explain({**tags, IN_UNITS: in_units(tags, goals)})
+    assert re.fullmatch(r"trial \d+ again.*: at the last step, accuracy \S+ expected \(\S+ to \S+\)", why)
 
 
 def test_final_means_match_an_exact_gp(history):

@@ -46,6 +46,14 @@ def test_wide_positive_losses_are_on_a_logarithmic_axis():
     assert frame.ends[1] > 1000.0
 
 
+def test_an_outlier_alone_makes_no_axis_logarithmic():
+    frame = Frame.of(Goal("min"), np.append(np.linspace(1.0, 2.0, 20), 1e6))
+    assert frame.layout["type"] == "linear"
+    assert list(np.flatnonzero(frame.is_outside)) == [20]
+    held = Frame.of(Goal("min"), np.append(np.linspace(1.0, 2.0, 20), 1e6), inside=np.array([1e6]))
+    assert held.layout["type"] == "log"
+
+
 def test_a_bad_corner_does_not_take_all_colours():
     z = np.array([[0.0, 1.0, 2.0], [1.0, 500.0, np.nan]])
     assert colour_range(Goal("min"), z) == (0.0, 2.5)

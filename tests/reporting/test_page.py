@@ -58,6 +58,24 @@ def test_captions_are_sentences_and_no_figure_is_empty():
     assert "12 that matter most of 25" in slices.caption
 
 
+def test_model_figures_go_through_the_recommended_trial(tmp_path):
+    rng = np.random.default_rng(1)
+    searcher = raybo.Searcher(
+        {"x": raybo.Float(0, 1), "y": raybo.Float(0, 1)}, "random", "max", 1, storage=tmp_path / "s"
+    )
+    for _ in range(25):
+        trial = searcher.ask()
+        searcher.tell(trial, rng.normal(-((trial.config["x"] - 0.3) ** 2), 0.3))
+    searcher.close()
+    study = raybo.load(tmp_path / "s")
+    assert study.recommended.number != study.best.number
+    made = {panel.key: panel for panel in report_figures(study)}
+    assert made["slices"].title == "Slices through the recommended trial"
+    assert "as in the recommended trial (the star)" in made["contours"].caption
+    star = next(trace for trace in made["contours"].figure.data if trace.name == "recommended")
+    assert sorted([star.x[0], star.y[0]]) == sorted(study.recommended.config.values())
+
+
 def test_page_is_self_contained_and_escapes_user_text():
     study = run("random", 20)
     text = page(study, report_figures(study))
@@ -321,13 +339,13 @@ def test_inactive_parameters_have_no_place_and_no_star(tmp_path):
     for trial, places in zip(study.trials, places_of(study, study.trials), strict=True):
         is_open = [trial.config["model"]["kind"] == kind for kind in ("svm", "knn")]
         assert list(~np.isnan(places[1:3])) == is_open
-    best = study.best
-    closed, opened = (c, k) if best.config["model"]["kind"] == "knn" else (k, c)
-    assert centre(study, opened, x) is best
-    assert centre(study, closed).config["model"]["kind"] != best.config["model"]["kind"]
+    star = study.recommended
+    closed, opened = (c, k) if star.config["model"]["kind"] == "knn" else (k, c)
+    assert centre(study, opened, x) is star
+    assert centre(study, closed).config["model"]["kind"] != star.config["model"]["kind"]
     assert centre(study, c, k) is None
     made = {panel.key: panel for panel in report_figures(study)}
-    starred = [t for t in made["contours"].figure.data if t.name == "best"]
+    starred = [t for t in made["contours"].figure.data if t.name == "recommended"]
     titles = [a.title.text for a in made["contours"].figure.select_xaxes() if a.title.text]
     assert len(titles) == 5  # not C beside k, which are never open together
     assert starred

@@ -156,16 +156,18 @@ class FittedSurrogate(Generic[S_co]):
     def _expected(self, x: Array) -> list[float]:  # (d,)
         """Return the maximised value that all members together expect, with its 90 % interval and the best known one.
 
-        Its 5 %, 50 % and 95 % points and the incumbent, with six digits; empty if one of them is not finite.
+        Its 5 %, 50 % and 95 % points and, once a trial has finished, the incumbent, with six digits; empty if one of
+        them is not finite.
         """
         seen = self.known if self.seen is None else self.seen
-        if len(seen) == 0 or not math.isfinite(self.incumbent):  # no trial has finished
+        if len(seen) == 0:
             return []
         moments = [gp.posterior(x[None, :]) for gp in self.members]
         means, variances = np.array([m[0][0] for m in moments]), np.array([m[1][0] for m in moments])
         mean = float(np.average(means, weights=self.weights))
         sd = math.sqrt(float(np.average(variances + np.square(means - mean), weights=self.weights)))
-        ends = np.array([mean - NINETY * sd, mean, mean + NINETY * sd, self.incumbent])
+        best = [self.incumbent] if math.isfinite(self.incumbent) else []
+        ends = np.array([mean - NINETY * sd, mean, mean + NINETY * sd, *best])
         known = self.gp.posterior(seen)[0]
         low, high = float(known.min()), max(float(known.max()), self.incumbent)
         with np.errstate(all="ignore"):
