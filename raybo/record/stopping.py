@@ -99,8 +99,7 @@ class Stopping:
         """What the last proposals were expected to gain per hour, or per unit of money; None while nobody knows."""
         if not self._weighed:
             return None
-        gains, costs = zip(*self._weighed, strict=True)
-        return sum(gains) / sum(costs)
+        return sum(gain for gain, _ in self._weighed) / sum(cost for _, cost in self._weighed)
 
     @property
     def reason(self) -> str:
