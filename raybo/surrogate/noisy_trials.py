@@ -66,8 +66,8 @@ class Expectation:
     def ranking(self, X: Array, y: Array) -> NDArray[np.intp]:  # (m, d), (m,) -> (m,)
         """Return the rows of X from the most promising on: by their means, of equals by their values.
 
-        The best value is the first, unless the values are noisy and another row is expected to be better by a quarter of
-        its standard deviation: without that, nothing says that the best was lucky.
+        The best value is the first, unless the values are noisy and another row is expected to be better by a quarter
+        of its standard deviation: without that, nothing says that the best was lucky.
 
         Args:
             X: points.
