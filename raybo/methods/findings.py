@@ -116,7 +116,8 @@ class Findings:
         """The finished trial for which a model expects the best value: with noise, the luckiest is not the best.
 
         It is the best measured one if the model finds no noise in the values, or expects no other to be better by a
-        tenth of its standard deviation.
+        quarter of its standard deviation.
+
         Its `details["expected"]` and `["expected_sd"]` hold that estimate and its standard deviation, in the user's
         units. It is `best` itself if a context is declared, or if too few trials have finished for a model; without a
         model, `details` holds neither. Of more than 2,000 trials, the 2,000 with the best values compete.

@@ -21,7 +21,7 @@ CONDITIONED = 500  # trials at most, the best fifth of them and an even choice o
 FITTED = 200  # of these, chosen alike, from which hyperparameters are
 MUCH_NOISE = 0.5  # of the values' variance, from which the fit starts too
 EXACT = 1e-4  # of the values' variance: with less noise, what the model expects beside a value is its own error
-NEARLY = 0.1  # standard deviations by which a trial must be expected to be better than the best measured
+NEARLY = 0.25  # standard deviations by which a trial must be expected to be better than the best measured
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(15)  # of the expectation under a normal law
 
 
@@ -66,8 +66,8 @@ class Expectation:
     def ranking(self, X: Array, y: Array) -> NDArray[np.intp]:  # (m, d), (m,) -> (m,)
         """Return the rows of X from the most promising on: by their means, of equals by their values.
 
-        The best value is the first, unless the values are noisy and another row is expected to be better by a tenth of
-        its standard deviation: without that, nothing says that the best was lucky.
+        The best value is the first, unless the values are noisy and another row is expected to be better by a quarter
+        of its standard deviation: without that, nothing says that the best was lucky.
 
         Args:
             X: points.

@@ -89,7 +89,7 @@ def test_a_hair_better_by_the_model_is_not_better():
     model = Expectation.of(np.linspace(0, 1, 12)[:, None], np.random.default_rng(0).normal(size=12), (False,))
     X, y = np.array([[0.3], [0.7]]), np.array([0.0, 1.0])
     sds = model.at(X)[1]
-    for gap, first in ((0.05, 1), (0.2, 0)):
+    for gap, first in ((0.2, 1), (0.3, 0)):
         model.__dict__["at"] = lambda X, gap=gap: (np.array([gap * sds[0], 0.0]), sds)
         assert model.ranking(X, y).tolist() == [first, 1 - first]
 
