@@ -93,7 +93,11 @@ def without_guesses(space: Mapping[str, Any]) -> dict[str, Any]:
 def _plain(parameter: Any) -> Any:
     if isinstance(parameter, Categorical):
         return type(parameter)(parameter.choices)
-    return replace(parameter, guess=None) if isinstance(parameter, (raybo.Float, raybo.Integer)) else parameter
+    return (
+        replace(parameter, guess=None, next_guess=None)
+        if isinstance(parameter, (raybo.Float, raybo.Integer))
+        else parameter
+    )
 
 
 def loss(make: Model, config: Config, data: Data, measure: str) -> float:
