@@ -137,9 +137,11 @@ def run(problem: Problem, search: Search, budget: int, seed: int, workers: int =
 
 
 class RayboSearch:
-    """A `raybo.Searcher`; paused trials continue from their last step."""
+    """A `raybo.Searcher`, maybe with earlier studies; paused trials continue from their last step."""
 
-    def __init__(self, problem: Problem, seed: int, method: str, scheduler: str | None, **options: Any) -> None:
+    def __init__(
+        self, problem: Problem, seed: int, method: str, scheduler: str | None, prior: Any = (), **options: Any
+    ) -> None:
         self.searcher = raybo.Searcher(
             problem.space,
             method,
@@ -147,6 +149,7 @@ class RayboSearch:
             steps=problem.steps,
             scheduler=scheduler,
             scheduler_options=options or None,
+            prior=prior,
         )
 
     def ask(self) -> tuple[Any, dict[str, Any], int]:

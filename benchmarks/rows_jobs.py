@@ -133,6 +133,11 @@ class Job:
         value, seconds = (float(trees.predict(at)[0]) for trees in self._trees)
         return value, float(np.exp(seconds))
 
+    def values(self, X: Array) -> Array:  # (m, d) -> (m,)
+        """Return the values of runs on all rows."""
+        at = np.column_stack([X, np.full(len(X), self.kind.rows.place(self.kind.rows.high))])
+        return np.asarray(self._trees[0].predict(at))
+
     def _at(self, x: Array, rows: int) -> Array:  # (d,) -> (d + 1,)
         return np.append(x, self.kind.rows.place(rows))
 

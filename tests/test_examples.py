@@ -35,6 +35,7 @@ INTEGRATIONS = {
     "lightgbm": ["Report", "going_on"],
     "lightning": ["Report", "going_on"],
     "optuna": ["RayboSampler"],
+    "ray_train": ["report_to_trial"],
     "ray_tune": ["RayboSearch"],
     "sklearn": ["RayboSearchCV"],
     "sklearn_steps": ["fit_in_steps"],
@@ -43,7 +44,12 @@ INTEGRATIONS = {
     "xgboost": ["Report", "going_on"],
 }
 
-NEEDED = {"keras": ["torch", "keras"], "launch": [], "ray_tune": ["sklearn"]}  # the others need their namesake
+NEEDED = {
+    "keras": ["torch", "keras"],
+    "launch": [],
+    "ray_train": ["pyarrow"],
+    "ray_tune": ["sklearn"],
+}  # the others need their namesake
 IMPORT_TORCH = ("keras", "lightning", "skorch", "transformers")  # which takes seconds
 
 

@@ -89,6 +89,7 @@ for module in pkgutil.walk_packages(raybo.__path__, "raybo."):
         "raybo.integrations.optuna",
         "raybo.integrations.optuna_spaces",
         "raybo.integrations.optuna_trials",
+        "raybo.integrations.ray_train",
         "raybo.integrations.ray_tune",
         "raybo.integrations.sklearn_batches",
         "raybo.integrations.sklearn_steps",
@@ -104,7 +105,8 @@ for module in pkgutil.walk_packages(raybo.__path__, "raybo."):
     }
     assert told["raybo.integrations.sklearn"].startswith("MissingExtra | ")
     assert re.search(r": pip install .*\[sklearn\]'$", told["raybo.integrations.sklearn"])
-    assert re.search(r"; pip install .*\[tune\]'$", told["raybo.integrations.ray_tune"])
+    for name in ("tune", "train"):
+        assert re.search(rf"; pip install .*\[{name}\]'$", told[f"raybo.integrations.ray_{name}"])
 
 
 STUDY = """

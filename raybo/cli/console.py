@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 
 def make_console() -> Console:
-    """Return the console: the terminal or, without one, lines of 140 characters. Control sequences are made visible."""
+    """Return the console: the terminal or, for pipes, lines of any length. Control sequences are made visible."""
     from raybo.engine.console import SafeConsole
+    from raybo.reporting.table_layout import UNBOUNDED
 
     console = SafeConsole(highlight=False)
-    return console if console.is_terminal else SafeConsole(highlight=False, width=140)
+    return console if console.is_terminal else SafeConsole(highlight=False, width=UNBOUNDED)
 
 
 def say(text: str, *, err: bool = False, nl: bool = True) -> None:

@@ -86,10 +86,10 @@ def show(
     metrics), notes (at, trial and text, where any were taken) and trials. It holds every trial unless --last is given;
     with --trial, that trial alone; with --context, the best one for it; with --priors, a list of objects with the keys
     study, weight, trials, taken, metric, knows and only_there. The keys of a trial: number, state, value, config,
-    context, seconds, suggest_seconds, suggest_processor_seconds, attempt, reason, tags, details; values and
-    violations if there are several metrics or constraints; expected and expected_sd if a model has an expectation
-    of it; reports
-    and checkpoint if it has reported steps.
+    context, seconds, suggest_seconds, suggest_processor_seconds, attempt, reason (why it did not finish, or empty),
+    explanation (why it was proposed), tags, details; values and violations if there are several metrics or
+    constraints; expected and expected_sd if a model has an expectation of it; reports and checkpoint if it has
+    reported steps.
     """
     from raybo.integrations.study_json import study_as_json, trial_as_json
     from raybo.reporting.priors_view import priors_in_use, priors_view

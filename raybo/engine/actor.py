@@ -92,10 +92,10 @@ class StudyActor:
 
     # ---- what trials send, of an attempt that may be over
 
-    async def started(self, number: int, attempt: int, node: str) -> None:
-        """Note that an attempt begins on a node."""
+    async def started(self, number: int, attempt: int, node: str, worker: str) -> None:
+        """Note that an attempt begins on a node, in the worker of a name of Ray's."""
         if self.study is not None:
-            self.study.runs.started(number, attempt, node)
+            self.study.runs.started(number, attempt, node, worker)
 
     async def printed(self, number: int, attempt: int, offset: int, data: bytes) -> None:
         """Take a chunk of what an attempt has printed, which begins at a byte of its output."""

@@ -167,7 +167,7 @@ def _run(objective: Objective, options: RunOptions, planned: partial[Plan], afte
                     workers=min(count or room, planned.keywords["trials"] or sys.maxsize),
                     elastic=count is None and not is_local(ray),
                     grows=workers == "max" and not is_local(ray),
-                    takes_all_room=(count or room) >= room and not objective.is_gang,
+                    takes_all_room=(count or room) >= room and objective.is_single,
                     after=after,
                 )
                 if plan.options.detach and is_local(ray):

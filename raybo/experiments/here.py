@@ -52,7 +52,7 @@ def tune_here(
     Raises:
         RayboError: an argument is wrong, or the journal is another study's.
     """
-    if objective.is_gang:
+    if not objective.is_single:
         raise ObjectiveError(
             f"{objective.name}: trials of several processes need Ray; run some at a time, or declare one"
         )

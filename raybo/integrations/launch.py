@@ -69,7 +69,7 @@ def launch(
     words = [str(word) for word in command]
     with contextlib.ExitStack() as held:
         directory = held.enter_context(tempfile.TemporaryDirectory(prefix="raybo-launch-"))
-        ranks = held.enter_context(_Ranks(Path(directory, "socket"), grace).listening())
+        ranks = held.enter_context(Ranks(Path(directory, "socket"), grace).listening())
         process = subprocess.Popen(  # the user's own command
             [sys.executable, process_tree.__file__, str(grace), *words],
             stdin=subprocess.PIPE,
@@ -121,14 +121,14 @@ def _speaks_of_memory(raised: Mapping[str, Any]) -> bool:
     return MEMORY_WORDS.search(raised["reason"]) is not None
 
 
-class _Ranks:
+class Ranks:
     """The processes that a launcher has started, as they report to their trial."""
 
     def __init__(self, address: Path, grace: float) -> None:
         self.grace = grace
         self.raised: list[dict[str, Any]] = []
         self.over: Any = lambda: None  # ends the processes
-        self._address = address
+        self.address = address
         self._end: BaseException | None = None
         self._answers: list[dict[str, Any]] = []  # to the reports of rank 0, in order
         self._news = threading.Condition()
@@ -141,13 +141,13 @@ class _Ranks:
         with tempfile.TemporaryDirectory() if me is None else contextlib.nullcontext(str(me.directory)) as directory:
             names = ("number", "attempt", "seed", "config")
             trial = {name: getattr(me, name, None) for name in names}
-            return json.dumps({**trial, "directory": str(directory), "socket": str(self._address)}, default=str)
+            return json.dumps({**trial, "directory": str(directory), "socket": str(self.address)}, default=str)
 
     @contextlib.contextmanager
-    def listening(self) -> Iterator[_Ranks]:
+    def listening(self) -> Iterator[Ranks]:
         """Answer the ranks within the block."""
         with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(str(self._address))
+            listener.bind(str(self.address))
             listener.listen(128)
             threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
             try:
@@ -199,6 +199,8 @@ class _Ranks:
                 held.__exit__(_NotSaved, _NotSaved(), None)
         elif what == "checkpoint":
             return {"path": self._begins_with(checkpoint)}
+        elif what == "leaving":
+            return {"leaving": (me := current_trial()) is not None and me.is_leaving}
         elif what == "raised":
             self.raised.append(message)
         elif what == "refuse":

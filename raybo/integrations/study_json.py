@@ -51,6 +51,7 @@ def trial_as_json(study: Study, trial: Trial) -> dict[str, Any]:
         "suggest_processor_seconds": trial.suggest_processor_seconds,
         "attempt": trial.attempt,
         "reason": trial.reason,
+        "explanation": study.explain(trial),
         "tags": trial.tags,
         "details": trial.details,
         **({"reports": trial.reports, "checkpoint": trial.checkpoint} if trial.step else {}),

@@ -44,6 +44,7 @@ class CurrentTrial:
     local_world_size: int = 1
     node_rank: int = 0
     _asks_leaving: Callable[[], bool] = field(default=bool, repr=False, compare=False)
+    _is_nested: bool = field(default=False, repr=False, compare=False)
 
     @property
     def is_leaving(self) -> bool:

@@ -13,7 +13,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,20 @@ def launched_trial() -> CurrentTrial | None:
         local_rank=_number("LOCAL_RANK", 0),
         local_world_size=_number("LOCAL_WORLD_SIZE", 1),
         node_rank=_number("GROUP_RANK", 0),
+        _asks_leaving=partial(_is_leaving, told["socket"]),
     )
+
+
+def _is_leaving(address: str) -> bool:
+    """Ask the trial whether its node is about to go, on a line of its own: another thread may be reporting."""
+    try:
+        with socket.socket(socket.AF_UNIX) as line:
+            line.connect(address)
+            line.sendall((json.dumps({"what": "leaving", "rank": rank()}) + "\n").encode())
+            with line.makefile() as answer:
+                return bool(json.loads(answer.readline() or "{}").get("leaving"))
+    except OSError:  # its trial is over
+        return False
 
 
 @cache

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias, cast, get_args
 
-from raybo.common.arguments import by_name, finite_number, one_of, whole_number
+from raybo.common.arguments import by_name, finite_number, one_of, truth, whole_number
 from raybo.common.errors import ObjectiveError, RayboError, SpaceError
 from raybo.common.messages import ELSEWHERE, in_words, nearest, shown
 from raybo.common.parsing import convert
@@ -80,6 +80,7 @@ class Objective:
     processes: int | Callable[[Mapping[str, Any]], int] = 1
     spread: Spread = "pack"
     declared_fidelity: Fidelities | None = None
+    nested: bool = False
 
     def __call__(self, config: Mapping[str, Any], **settings: Any) -> Any:
         """Call the function with this configuration."""
@@ -139,8 +140,13 @@ class Objective:
 
     @property
     def is_gang(self) -> bool:
-        """True if its trials have several processes, or a number that depends on the configuration."""
-        return self.processes != 1
+        """True if raybo starts several processes of a trial, or a number that depends on the configuration."""
+        return self.processes != 1 and not self.nested
+
+    @property
+    def is_single(self) -> bool:
+        """True if a trial is one process, whose resources Ray reserves with its task."""
+        return self.processes == 1 and not self.nested
 
     def processes_of(self, config: Mapping[str, Any]) -> int:
         """Return how many processes a trial of this configuration has.
@@ -241,6 +247,7 @@ def objective(
     constraints: Mapping[str, str] | None = None,
     processes: int | Callable[[Mapping[str, Any]], int] = 1,
     spread: Spread = "pack",
+    nested: bool = False,
     fidelity: Fidelities | None = None,
     **unknown: NoReturn,
 ) -> Callable[[Callable[..., Any]], Objective]:
@@ -271,6 +278,8 @@ def objective(
             numbers of the first one count.
         spread: where they are placed: "pack" on as few nodes as possible, "strict-pack" on one node, "spread" over as
             many nodes as possible, "strict-spread" each on a node of its own.
+        nested: whether the function starts the processes itself, with a trainer of Ray Train. It then runs once, in a
+            process that takes none of their resources; raybo counts these, and begins no trial without room for them.
         fidelity: what makes the job cheap, and its range: `{"rows": raybo.Fidelity(1_000, 100_000)}`. The function
             finds it in its configuration, and only a trial at the high end is a whole run.
     Raises:
@@ -301,6 +310,9 @@ def objective(
     if not callable(processes):
         processes = whole_number(processes, "processes", error=ObjectiveError)
     spread = one_of(spread, "spread", get_args(Spread), ObjectiveError)
+    nested = truth(nested, "nested", ObjectiveError)
+    if nested and callable(processes):
+        raise ObjectiveError("nested: processes must be a number, as raybo counts it before it knows the configuration")
     if memory is not None:
         memory = finite_number(memory, "memory", at_least=0, error=ObjectiveError)
     if trial_seconds is not None:
@@ -326,6 +338,7 @@ def objective(
             processes=processes,
             spread=spread,
             declared_fidelity=fidelity,
+            nested=nested,
         )
 
     return decorate

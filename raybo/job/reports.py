@@ -9,7 +9,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -31,6 +31,10 @@ class TrialPruned(BaseException):
         >>> issubclass(raybo.TrialPruned, Exception)
         False
     """
+
+
+class ProcessLost(Exception):
+    """A process that the job has started has died, which is no fault of the job's: the trial starts again."""
 
 
 class ReportReceiver(Protocol):
@@ -57,6 +61,7 @@ class ReportReceiver(Protocol):
 _receiver: ReportReceiver | None = None
 _earlier: weakref.WeakSet[threading.Thread] = weakref.WeakSet()  # threads that an earlier trial may have left behind
 _saving: list[int] = []  # the threads that are saving a checkpoint
+_held: ExitStack | None = None  # what lasts as long as the trial
 
 
 def report(metrics: Mapping[str, Any] | float, step: int | None = None) -> None:
@@ -167,11 +172,18 @@ def _temporary() -> Iterator[Path]:
 @contextmanager
 def reports_sent_to(receiver: ReportReceiver | None) -> Iterator[None]:
     """Send the reports of this process to a receiver within the block; None for nowhere."""
-    global _receiver, _earlier
-    outer = _receiver, _earlier
+    global _receiver, _earlier, _held
+    outer = _receiver, _earlier, _held
     here = threading.current_thread()
     _receiver, _earlier = receiver, weakref.WeakSet(each for each in threading.enumerate() if each is not here)
     try:
-        yield
+        with ExitStack() as _held:
+            yield
     finally:
-        _receiver, _earlier = outer
+        _receiver, _earlier, _held = outer
+
+
+def held_by_trial(context: AbstractContextManager[Any]) -> None:
+    """Enter a context that the trial which runs here leaves at its end, with the exception that ends it if one does."""
+    assert _held is not None
+    _held.enter_context(context)

@@ -88,8 +88,12 @@ def needs_context(method: AnyMethod) -> bool:
 def seen(method: Method, history: History) -> History:
     """Return the history as a method sees it: with values predicted for unfinished trials, unless it models reports.
 
-    Such a model needs to know how many steps a whole run has.
+    Such a model needs to know how many steps a whole run has. What earlier studies have led to in vain is left out.
     """
+    if history.priors:
+        from raybo.methods.parts.prior_points import without_misleading
+
+        history = without_misleading(history)
     models_reports = method.models_reports and history.steps is not None
     if models_reports or not (history.reports_in_order and history.goals.is_plain):
         return history

@@ -14,6 +14,7 @@ from rich.text import Text
 
 MOST = 40  # characters of a text that a column is kept wide enough for
 CUT = "…"
+UNBOUNDED = 10_000  # characters: a table as wide as it likes
 
 
 @dataclass(frozen=True)

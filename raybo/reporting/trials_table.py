@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from rich import box
@@ -18,7 +19,7 @@ from raybo.record.trial import Trial
 from raybo.reporting.axes import axes_of
 from raybo.reporting.curves_in_text import reports_anything, steps_of
 from raybo.reporting.formatting import config_values, named
-from raybo.reporting.table_layout import Named, add_column, is_number
+from raybo.reporting.table_layout import UNBOUNDED, Named, add_column, is_number
 from raybo.study.study import Study
 
 STYLES = {
@@ -32,7 +33,6 @@ STYLES = {
 }
 # characters of a window in which there are columns; the reason has one of its own; also where a row is one line
 NARROW, WIDE, ROOMY = 56, 110, 150
-UNBOUNDED = 10_000  # characters: a table as wide as it likes
 CONTEXT, LEAST_WHY = 20, 24  # characters of these columns beside a column for each parameter
 BETWEEN = 3  # characters between two columns
 
@@ -114,7 +114,15 @@ class Trials:
         return "" if trial.value is None else f"{trial.values[name]:.6g}"
 
     def _state(self, trial: Trial) -> str:
-        return _state(trial) + (f" ({trial.attempt} attempts)" if trial.attempt > 1 else "")
+        state = "recommended" if trial.number == self._recommended else _state(trial)
+        return state + (f" ({trial.attempt} attempts)" if trial.attempt > 1 else "")
+
+    @cached_property
+    def _recommended(self) -> int | None:
+        """The number of the recommended trial; None if there is none, or while a study is followed."""
+        if self.one_line or self.study.incumbent is None:
+            return None
+        return self.study.recommended.number
 
     def _row(self, i: int) -> list[RenderableType]:
         """Return the cells of `_results` of one trial."""
@@ -174,7 +182,7 @@ class Trials:
             value = "" if trial.value is None else f" {trial.value:.6g}"
             if trial.values:
                 value = "".join(f" {name} {trial.values[name]:.6g}" for name in self.study.goals.needed)
-            yield Text.assemble(f"{trial.number} ", (_state(trial), STYLES[trial.state]), value)
+            yield Text.assemble(f"{trial.number} ", (self._state(trial), STYLES[trial.state]), value)
             if not self.one_line:
                 yield Padding(Named(config_values(self.study, trial), None, *self._why(trial)), (0, 0, 0, 2))
 

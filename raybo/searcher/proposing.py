@@ -18,6 +18,7 @@ from raybo.common.messages import first_line, shown
 from raybo.common.threads import limit_threads
 from raybo.methods.explaining import is_proposed, reading_tags
 from raybo.methods.findings import expected_gain
+from raybo.methods.parts.prior_points import led
 from raybo.methods.parts.trial_costs import TrialCosts, cost_tags
 from raybo.record.contexts import ContextFields
 from raybo.record.description import Description
@@ -36,6 +37,7 @@ class Stream(IntEnum):
     FALLBACK = 1
     TRIAL = 2  # of the job's own, as `current_trial().seed`
     REST = 3  # what a configuration leaves out that is given in part, if the proposal has no value for it
+    PRIOR = 4  # of a first point that earlier studies lead to
 
 
 def trial_seed(study: int, number: int) -> int:
@@ -108,8 +110,11 @@ def _proposal(history: History, method: methods.Method, seed: int) -> tuple[Prop
     reading = reading_tags(f"trial {number}: the tags before it") if is_tagged else contextlib.nullcontext()
     with limit_threads(1), reading:
         try:
-            rng, seen = random_stream(seed, number, Stream.PROPOSAL), methods.seen(method, history)
-            proposal = _guessed(history) or _expected_best(seen, rng) or method.propose(seen, rng)
+            seen = methods.seen(method, history)
+            proposal = _guessed(history) or _expected_best(seen, random_stream(seed, number, Stream.PRIOR))
+            if proposal is None:  # the method goes on as if earlier studies had led to nothing
+                own = number - len(led(history)) if history.priors else number
+                proposal = method.propose(seen, random_stream(seed, own, Stream.PROPOSAL))
         except NumericalError as error:  # the study goes on, and the tags say why this point
             rng = random_stream(seed, number, Stream.FALLBACK)
             proposal = Proposal(history.cube.uniform(rng, 1)[0], tags={"fallback": str(error)})

@@ -76,6 +76,19 @@ def test_ranks_report_through_rank_0(command, tmp_path):
     assert trial.checkpoint is not None
 
 
+def test_ranks_hear_that_their_node_leaves(command, tmp_path):
+    from raybo.job.current_trial import running
+
+    me = raybo.CurrentTrial(0, 1, 0, {"x": 0.5}, tmp_path, _asks_leaving=lambda: (tmp_path / "leaves").exists())
+    happens = (
+        "assert not me.is_leaving or step > 1, 'too early'\n"
+        "    open(f'{me.directory}/leaves', 'w').close()\n"
+        "    assert me.is_leaving, 'not heard'"
+    )
+    with running(me), reports_sent_to(Listener(tmp_path)):
+        launch(command(happens, [sys.executable]))
+
+
 def test_a_verdict_ends_the_ranks(command, tmp_path):
     before = descendants()  # of other tests in this process
     study = tune(command(), tmp_path / "a.db", 6, scheduler="median", scheduler_options={"startup": 2})

@@ -64,7 +64,7 @@ def test_study_view_shows_every_trial_and_the_best():
     rows = {line.split()[0]: line for line in lines if line.split() and line.split()[0].isdigit()}
     assert set(rows) == set("01234567")
     for number, facts in {
-        "0": ["finished", "0.123457", "1.23", "0.000123457", "[bold]", "a uniform random point"],
+        "0": ["recommended", "0.123457", "1.23", "0.000123457", "[bold]", "a uniform random point"],
         "1": ["failed", "ValueError: [bold]bad[/bold] [rate]"],
         "2": ["lost (2 attempts)", "its worker died"],
         "3": ["stopped", "stopped by the user"],
@@ -172,6 +172,8 @@ def test_parameters_that_do_not_vary_are_named_once():
 def test_the_best_trials_are_listed_best_first():
     study = run("random", 30)
     text = text_of(study_view(study, 4, best=True))
-    numbers = [int(line.split()[0]) for line in text.splitlines() if re.match(r" *\d+ +finished", line)]
+    numbers = [int(line.split()[0]) for line in text.splitlines() if re.match(r" *\d+ +(finished|recommended)", line)]
     done = [trial for trial in study.trials if trial.value is not None]
     assert numbers == [trial.number for trial in sorted(done, key=lambda trial: -trial.value)[:4]]
+    marked = [int(line.split()[0]) for line in text.splitlines() if re.match(r" *\d+ +recommended", line)]
+    assert marked == [study.recommended.number]

@@ -16,6 +16,7 @@ from raybo.common.errors import JournalError, RayboError, SpaceError
 from raybo.journal import Journal
 from raybo.journal.checks import Checker, Nonsense
 from raybo.methods.parts.earlier_studies import expectations, weights
+from raybo.methods.parts.prior_points import hold
 from raybo.record.description import Description
 from raybo.record.events import EarlierStudy, Pruned, Reported, Told
 from raybo.record.origin import Origin
@@ -63,7 +64,8 @@ def test_the_first_points_are_where_earlier_ones_were_best(earlier):
     assert job()(first) < 0.5
     assert first != second
     assert searcher.explain(0) == "like 3 earlier studies (0.33, 0.33, 0.33): expected among the best 1 %"
-    assert "origin" not in searcher.trials[2].tags
+    assert [trial.origin for trial in searcher.trials] == [Origin.PRIOR, None, Origin.PRIOR, None]
+    assert "acquisition" in searcher.trials[3].tags  # they have taken the place of two points of the design
 
 
 def test_one_earlier_study_has_one_first_point(earlier):
@@ -71,6 +73,59 @@ def test_one_earlier_study_has_one_first_point(earlier):
     assert len(firsts(searcher)) == 1
     assert searcher.explain(0).startswith("like an earlier study: expected")
     assert "middle" in searcher.trials[1].tags
+
+
+@pytest.mark.parametrize(("method", "trials"), [("auto", 6), ("gp-ucb", 12), ("ei", 12), ("random", 4), ("turbo", 8)])
+def test_a_misleading_prior_costs_its_one_trial(method, trials):
+    wrong = [study(SPACE, lambda config: -job()(config), 40, "sobol", seed=k) for k in range(3)]
+    searcher, alone = (Searcher(SPACE, method, "min", 2, trials=40, prior=prior) for prior in (wrong, ()))
+    assert len(firsts(searcher, trials + 1)) == 1
+    run(alone, job(), trials)
+    there, here = ([trial.config for trial in each.trials] for each in (searcher, alone))
+    assert there[1:] == here  # to the digit what is proposed without priors
+
+
+def test_a_study_with_misleading_priors_is_replayed():
+    wrong = [study(SPACE, lambda config: -job()(config), 40, "sobol", seed=k) for k in range(3)]
+    searcher = Searcher(SPACE, mode="min", seed=2, prior=wrong)
+    whole = Study(searcher.description, [*searcher.history.priors, *run(searcher, job(), 7)])
+    assert hold(whole.history) is False
+    assert not any(each.differs for each in replay(whole))
+
+
+def test_pruned_trials_are_judged_by_their_reports(earlier):
+    searcher = Searcher(SPACE, mode="min", seed=9, steps=5, prior=earlier)
+    for better in (2.0, 5.0, 4.0):  # of the first point, and of two of the design
+        trial = searcher.ask()
+        for step in (1, 2)[: 1 + (better == 5.0)]:
+            searcher.report(trial, better - step / 10, step)
+        searcher.prune(trial)
+    assert hold(searcher.history) is True
+    assert searcher.trials[2].origin is Origin.PRIOR
+
+
+def test_priors_are_judged_by_the_design_alone(earlier):
+    searcher = Searcher(SPACE, mode="min", seed=9, prior=earlier[0])
+    run(searcher, job(), 4)
+    run(searcher, lambda config: job()(config) - 100.0, 6)  # the search has come far
+    assert hold(searcher.history) is True
+
+
+def test_what_failed_at_a_first_point_misleads(earlier):
+    searcher = Searcher(SPACE, mode="min", seed=9, prior=earlier)
+    run(searcher, job(), 5, fails=lambda config: len(searcher.trials) == 1)
+    assert [trial.origin for trial in searcher.trials] == [Origin.PRIOR, None, None, None, None]
+    assert "sobol" in searcher.trials[3].tags
+
+
+def test_second_points_wait_for_the_first(earlier):
+    searcher = Searcher(SPACE, mode="min", seed=9, prior=earlier)
+    asked = [searcher.ask() for _ in range(5)]
+    assert [trial.origin for trial in asked] == [Origin.PRIOR, *[None] * 4]
+    searcher.tell(asked[1], job()(asked[1].config))
+    assert searcher.ask().origin is None
+    searcher.tell(asked[0], job()(asked[0].config))
+    assert searcher.ask().origin is Origin.PRIOR
 
 
 def test_every_method_begins_at_the_first_points(earlier):
@@ -359,7 +414,9 @@ def test_show_says_what_priors_know(earlier, tmp_path, monkeypatch, capsys):
     _, out, _ = say("show", str(path), "--priors", "--json")
     (found,) = json.loads(out)
     assert (found["knows"], found["taken"], found["weight"]) == (list(SPACE), 40, 1.0)
-    assert "like an earlier study: expected among" in say("show", str(path), "--priors")[1]
+    shown = say("show", str(path), "--priors")[1]
+    assert "like an earlier study: expected among" in shown
+    assert "the priors hold: this was better than the median of the design" in shown
     assert say("show", str(bare), "--priors")[::2] == (
         1,
         "Error: the study has no priors; `raybo tune ... --prior OLD.db` begins one with them\n",
@@ -410,5 +467,8 @@ def test_a_searcher_keeps_its_priors_in_its_journal(earlier, tmp_path):
         assert searcher.trials[0].config == first.config
         assert len(searcher.history.priors) == 3
         second = searcher.ask()
-    assert (first.origin, second.origin) == (Origin.PRIOR, Origin.PRIOR)
+        for trial in (first, second):
+            searcher.tell(trial, job()(trial.config))
+        third = searcher.ask()
+    assert [trial.origin for trial in (first, second, third)] == [Origin.PRIOR, None, Origin.PRIOR]
     assert not any(each.differs for each in replay(load(path)))

@@ -11,7 +11,9 @@ from raybo.job.objective import Objective
 
 
 def resources_of(objective: Objective) -> dict[str, Any]:
-    """Return the resources of one trial, as arguments of `ray.remote`."""
+    """Return the resources of a trial's task, as arguments of `ray.remote`: none if a trainer in it takes them."""
+    if objective.nested:
+        return {"num_cpus": 0, "num_gpus": 0}
     resources: dict[str, Any] = {"num_cpus": objective.num_cpus, "num_gpus": objective.num_gpus}
     if objective.memory is not None:
         resources["memory"] = objective.memory

@@ -58,4 +58,4 @@ class Capacity:
             room = 1
         self.room = min(share_of(room, studies, place), self._plan.trials or sys.maxsize)
         # a trial that waits in Ray's queue would run in the room of another study
-        self.timings = replace(self.timings, takes_all_room=studies == 1 and not self._objective.is_gang)
+        self.timings = replace(self.timings, takes_all_room=studies == 1 and self._objective.is_single)

@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import ray
@@ -41,6 +42,8 @@ class DispatchedTrial:
         submitted: when it was submitted, by the monotonic clock, in seconds.
         processes: how many this attempt has.
         node: the node that it runs on; None until it has begun.
+        worker: Ray's name of its process; None until it has begun.
+        grace: how many seconds it has to end by itself, with what it has started, before it is ended by force.
         node_lost: set when this attempt's node is lost; the next attempt has an event of its own.
         reason: why it is to stop; empty if it is not.
         unsent_output: the output that came with the result; None if there is no result.
@@ -52,6 +55,8 @@ class DispatchedTrial:
     submitted: float = 0.0
     processes: int = 1
     node: str | None = None
+    worker: str | None = None
+    grace: float = 0.0
     node_lost: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     reason: str = ""
     unsent_output: list[Chunk] | None = field(default=None, init=False)
@@ -97,7 +102,8 @@ class DispatchedTrial:
 
     def reset(self) -> None:
         """Forget this attempt, so that another can be submitted."""
-        self.node, self._started, self.node_lost = None, asyncio.Event(), asyncio.Event()
+        self.node, self.worker = None, None
+        self._started, self.node_lost = asyncio.Event(), asyncio.Event()
         self.unsent_output, self._over_limit = None, False
 
     async def outcome(self, limit: float | None, on_cluster: bool) -> Outcome:
@@ -106,23 +112,30 @@ class DispatchedTrial:
         try:
             occurrence, data, *rest = await (self._unless_node_lost() if on_cluster else self.task)
             self.unsent_output = rest[0] if rest else None
+            if self.grace and occurrence is not Occurrence.RETURNED:  # perhaps because it was cancelled
+                return self._outcome_of_cancelling(limit) or (occurrence, data)
             return occurrence, data
         except ray.exceptions.RayError as error:
-            if self._over_limit and limit is not None:
-                reason = f"it ran longer than its limit of {limit:g} seconds"
-                return Occurrence.OVER_LIMIT, {"reason": reason, "seconds": limit}
-            if self.reason:
-                return Occurrence.STOPPED, {"reason": self.reason}
-            return outcome_of_error(error)
+            return self._outcome_of_cancelling(limit) or outcome_of_error(error)
         finally:
             if watch is not None:
                 watch.cancel()
 
+    def _outcome_of_cancelling(self, limit: float | None) -> Outcome | None:
+        """Return the outcome if it has been cancelled; None if it has not."""
+        if self._over_limit and limit is not None:
+            reason = f"it ran longer than its limit of {limit:g} seconds"
+            return Occurrence.OVER_LIMIT, {"reason": reason, "seconds": limit}
+        return (Occurrence.STOPPED, {"reason": self.reason}) if self.reason else None
+
     def _cancel(self) -> None:
         if self.gang is not None:
             self.gang.cancel()
-        else:
-            ray.cancel(self.task, force=True)  # anything less waits for a long call into C to return
+            return
+        # anything less than force waits for a long call into C to return
+        ray.cancel(self.task, force=not self.grace)
+        if self.grace:
+            asyncio.get_running_loop().call_later(self.grace, partial(ray.cancel, self.task, force=True))
 
     async def _watch(self, limit: float) -> None:
         """Cancel it when it has run longer than its limit."""

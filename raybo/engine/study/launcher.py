@@ -23,6 +23,8 @@ from raybo.job.objective import Objective
 from raybo.searcher import trial_seed
 from raybo.space import Config
 
+TRAINER_SECONDS = 10.0  # for a trainer that is interrupted to end in order
+
 
 class Launcher:
     """Submits the trials of one study.
@@ -90,7 +92,8 @@ class Launcher:
         if callable(self.objective.processes) and not self.may_grow:
             workers_available(cast(Any, ray).nodes(), self.objective, count)
         dispatched.processes = count
-        if count == 1:
+        dispatched.grace = TRAINER_SECONDS if self.objective.nested else 0.0
+        if count == 1 or self.objective.nested:
             dispatched.submit(self.task, *arguments)
             return
         task = self.task

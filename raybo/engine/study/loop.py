@@ -81,6 +81,8 @@ class StudyLoop:
             beside.append(asyncio.ensure_future(self._watch_nodes()))
         if self.plan.is_kept:
             beside.append(asyncio.ensure_future(watch_requests(self.plan.path, self._stop_for_user, self._enqueue)))
+        if self.runs.launcher.objective.nested:
+            beside.append(asyncio.ensure_future(self.runs.watch_trainers()))
         if not self.runs.check_budget():
             beside.append(asyncio.ensure_future(self._watch_budget()))
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from collections.abc import Callable
 
 import ray
@@ -13,6 +14,7 @@ from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
 from raybo.engine.plan import Plan
 from raybo.engine.ray.connection import logs_directory
 from raybo.engine.ray.liveness import OwnRaylet
+from raybo.engine.ray.trainers import end_left
 from raybo.engine.study.capacity import Capacity
 from raybo.engine.study.dispatch import DispatchedTrial
 from raybo.engine.study.ending import Ending
@@ -29,6 +31,8 @@ from raybo.record.events import KINDS, LOST, MEMORY, ContextObserved, EventData
 from raybo.record.origin import Origin
 from raybo.schedulers.rule import JOB
 
+TRAINER_SECONDS = 10.0  # for what is left of a trainer to end, after its trial's process
+LOOK_SECONDS = 0.2  # between two looks whether it has
 SHARE_SECONDS = 0.002  # a result waits this long for the proposal that follows it, to be committed with it
 
 
@@ -78,7 +82,7 @@ class TrialRuns:
                 plan.options.trial_seconds is not None
                 or on_cluster
                 or log.searcher.context is not None
-                or objective.is_gang
+                or not objective.is_single
             ),
             fresh_workers=plan.options.fresh_workers,
             artifacts=plan.artifacts,
@@ -133,9 +137,10 @@ class TrialRuns:
 
     # ---- what trials send, of an attempt that may be over
 
-    def started(self, number: int, attempt: int, node: str) -> None:
+    def started(self, number: int, attempt: int, node: str, worker: str) -> None:
         """Count the time limit of an attempt that begins on a node."""
         if (dispatched := self._current(number, attempt)) is not None:
+            dispatched.worker = worker
             dispatched.start(node)
             self._moved.set()
 
@@ -209,6 +214,8 @@ class TrialRuns:
         asyncio.get_running_loop().call_soon(prepare)  # not before the trial is on its way
         occurrence, data = await dispatched.outcome(self.plan.options.trial_seconds, self.on_cluster)
         nodes = dispatched.nodes
+        if self.launcher.objective.nested:
+            await self._end_trainer(dispatched)
         if occurrence in (Occurrence.WORKER_LOST, Occurrence.NEVER_BEGAN):
             await self._own_raylet.end_with_it()
         if occurrence is Occurrence.WORKER_LOST and not self.leaving.isdisjoint(filter(None, nodes)):
@@ -219,6 +226,18 @@ class TrialRuns:
         elif occurrence is Occurrence.LEFT:
             data = {"rule": JOB, **data}
         return occurrence, data
+
+    async def _end_trainer(self, dispatched: DispatchedTrial) -> None:
+        """Wait until nothing is left of the trainer that an attempt has run: it would hold the next one's resources."""
+        loop, until = asyncio.get_running_loop(), time.monotonic() + TRAINER_SECONDS
+        while not await loop.run_in_executor(None, end_left, dispatched.worker) and time.monotonic() < until:
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def watch_trainers(self) -> None:
+        """End what is left of trainers whose trials this loop does not know: those of this study's last process."""
+        while True:
+            await asyncio.get_running_loop().run_in_executor(None, end_left)
+            await asyncio.sleep(TRAINER_SECONDS)
 
     def apply(self, dispatched: DispatchedTrial, occurrence: Occurrence, data: EventData) -> Step:
         """Perform what follows an occurrence by the table of a trial's life.

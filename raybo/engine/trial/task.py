@@ -41,7 +41,7 @@ from raybo.engine.trial.result import left_out, read_result, read_results
 from raybo.job.cheap_version import with_cheap_versions
 from raybo.job.current_trial import CurrentTrial, running
 from raybo.job.objective import Objective, contexts_sent_to
-from raybo.job.reports import TrialPruned, reports_sent_to
+from raybo.job.reports import ProcessLost, TrialPruned, reports_sent_to
 from raybo.job.shared_data import Shared, receive
 from raybo.record.contexts import context_data
 from raybo.record.events import EventData
@@ -135,7 +135,7 @@ def trial_task(
     # what does not change is in a closure, which Ray sends to a worker once
     settings, goals, context = dict(objective.settings), objective.goals, objective.context
     fidelities = objective.fidelity
-    is_gang = objective.is_gang
+    is_gang, nested = objective.is_gang, objective.processes if objective.nested else None
     threads = max(1, int(objective.num_cpus))
     inline, tokens, named = packed.function, packed.tokens, packed.named
 
@@ -150,7 +150,8 @@ def trial_task(
         send_context = None
         if study.notifies and not index:
             if index is None:  # the limit counts from here, not from when the trial was submitted
-                actor.started.remote(number, attempt, ray.get_runtime_context().get_node_id())
+                here: Any = ray.get_runtime_context()
+                actor.started.remote(number, attempt, here.get_node_id(), here.get_worker_id())
             send_context = partial(actor.context_observed.remote, number, attempt)
         rest: list[Chunk] = []
         send_output = partial(actor.printed.remote, number, attempt)
@@ -177,6 +178,8 @@ def trial_task(
                     return Occurrence.STOPPED, {"reason": GONE.why}, rest
                 current = replace(current, **seat.place, _asks_leaving=partial(is_any_draining, seat.nodes))
                 make_sender = sender_of(gathering, seat, info, send, checkpoints)
+            elif nested is not None:
+                current = replace(current, world_size=cast(int, nested), _is_nested=True)
             held.enter_context(running(current))
             if tokens:
                 references = objects[len(objects) - len(tokens) :]
@@ -190,7 +193,8 @@ def trial_task(
                 gathering.end(occurrence, data)
             return occurrence, data, rest
 
-    calls = {"max_calls": 1} if fresh_workers else {}
+    # what its process owns, such as a trainer, ends with it
+    calls = {"max_calls": 1} if fresh_workers or objective.nested else {}
     remote = cast(Any, ray).remote(max_retries=0, **calls, **resources_of(objective))(trial)
     return TrialTask(remote, packed.objects)
 
@@ -299,6 +303,8 @@ def run_trial(
         return Occurrence.BAD_RESULT if reports.fault else Occurrence.LEFT, data
     except passing:
         raise
+    except ProcessLost as lost:
+        return Occurrence.WORKER_LOST, {"reason": str(lost)}
     except BaseException as error:  # noqa: BLE001  # SystemExit too: whatever the objective raises is its result
         if (full := lacked_room(error)) is not None:
             return Occurrence.WORKER_LOST, {"reason": full}

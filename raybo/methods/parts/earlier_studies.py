@@ -5,8 +5,9 @@ expects of a point: +2 is among the best of a hundred. Where this study varies s
 it expects the same of every value.
 
 The first points are different bets, not the same one twice: the first is the point of which the studies expect most in
-the mean; a later one is worth what it is expected to add to the best of those before it, if every study is wrong by
-`WRONG` in its own way. Candidates are the best points of each study, and neighbours of them.
+the mean; a second one, which follows only if the first holds (see `prior_points`), is worth what it is expected to add
+to all that has been tried, if every study is wrong by `WRONG` in its own way. Candidates are the best points of each
+study, and neighbours of them.
 
 A study's weight says how well its expectations have agreed with the results so far: Kendall's rank correlation, which
 is taken for 0.5 as long as nothing is known, and squared.
@@ -25,6 +26,7 @@ from scipy.stats import kendalltau
 
 from raybo.methods.parts.fitting import observed
 from raybo.methods.parts.next_point import taken
+from raybo.methods.parts.prior_points import hold, led
 from raybo.record.events import EarlierStudy, Tags
 from raybo.record.history import History, Proposal
 from raybo.record.origin import Origin
@@ -32,7 +34,7 @@ from raybo.record.states import State
 from raybo.space import Array
 from raybo.surrogate import GP, Observations, structured_model
 
-SEVERAL = 3  # studies from which on there are two first points; one or two are a gamble, and have one
+SEVERAL = 3  # studies from which on there may be two first points; one or two are a gamble, and have one
 WRONG = 0.7  # standard deviation of what a study's expectation of a point misses by
 DRAWS = 64  # of how the studies are wrong
 BEST = 8  # points of each study that are candidates
@@ -117,7 +119,7 @@ def by_agreement(expected: Array, y: Array) -> Array:  # (s, n), (n,) -> (s,)
 
 
 def first_point(history: History, rng: np.random.Generator) -> Proposal | None:
-    """Return the next of the first points, where the earlier studies expect most; None if all have been proposed."""
+    """Return the next of the first points, where the earlier studies expect most; None if it is not time for one."""
     if not history.priors or not _is_next(history):
         return None
     models = expectations(history)
@@ -148,7 +150,8 @@ def first_point(history: History, rng: np.random.Generator) -> Proposal | None:
 
 
 def _is_next(history: History) -> bool:
-    return history.count_tag("priors") < (2 if len(history.priors) >= SEVERAL else 1)
+    proposed = len(led(history))
+    return proposed == 0 or (proposed < 2 and len(history.priors) >= SEVERAL and hold(history) is True)
 
 
 def _candidates(history: History, models: Sequence[Expectation], rng: np.random.Generator) -> Array:  # (m, d)

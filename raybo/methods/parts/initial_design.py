@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from raybo.methods.parts.prior_points import misled
 from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
 from raybo.space import LARGEST_DIMENSION, Array, Cube, scrambled_sobol
@@ -66,13 +67,13 @@ def design_size(history: History, published: int, given: int | None) -> int:
     """Return the size of the initial design: as given; else as published, but at most a quarter of all trials.
 
     A design as long as the papers' would leave a user's short study without a single modelled point. A quarter may be
-    raised to d + 1, the fewest that show every axis, as long as that is at most a half.
+    raised to d + 1, the fewest that show every axis, as long as that is at most a half. Points that earlier studies
+    have led to in vain come on top.
     """
-    if given is not None:
-        return given
-    if history.planned is None:
-        return published
-    return max(1, min(published, history.planned // 4), min(history.d + 1, history.planned // 2))
+    size = published if given is None else given
+    if given is None and history.planned is not None:
+        size = max(1, min(published, history.planned // 4), min(history.d + 1, history.planned // 2))
+    return size + misled(history)
 
 
 def is_in_design(history: History, published: int, given: int | None) -> bool:

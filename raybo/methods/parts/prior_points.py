@@ -1,0 +1,82 @@
+"""Judges the first points that earlier studies led to by this study's own results.
+
+They hold if the best of them is better than the median of the design, which no result has chosen; where there is no
+design, of the other trials. While they hold, they take the place of as many points of the design. Otherwise no more of
+them follow, the design is as long as it is without them, and methods are not shown their values: one value far below
+all others among the first few costs a model more than it tells it. So what misleads costs the trials that it has led
+to, and no more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from raybo.record.history import History
+from raybo.record.origin import Origin
+from raybo.record.record_table import RecordTable
+from raybo.record.states import State
+from raybo.record.trial import Record
+
+DESIGN = {"middle", "sobol"}  # tags of its points
+
+
+def led(history: History) -> list[Record]:
+    """Return the trials at points that earlier studies led to."""
+    return [record for record in history.records if _is_led(record)]
+
+
+def hold(history: History) -> bool | None:
+    """Return True if the points that earlier studies led to hold, None while that is not known."""
+    if not history.priors:
+        return None
+    theirs = [record for record in led(history) if record.has_ended]
+    own = [record for record in history.records if record.has_ended and not _is_led(record)]
+    others = [record for record in own if DESIGN & record.tags.keys()] or own
+    if not theirs or not others:
+        return None
+    step = _common_step([*theirs, *others])
+    return max(_value(record, step) for record in theirs) > float(
+        np.median([_value(record, step) for record in others])
+    )
+
+
+def misled(history: History) -> int:
+    """Return how many points earlier studies have led to in vain."""
+    return len(led(history)) if hold(history) is False else 0
+
+
+def without_misleading(history: History) -> History:
+    """Return a history without the values at points that earlier studies have led to in vain, as of stopped trials."""
+    if hold(history) is not False:
+        return history
+    other, records = history.copy(), [_stopped(record) if _is_led(record) else record for record in history.records]
+    other.records = RecordTable(history.d, records)
+    return other
+
+
+def _stopped(record: Record) -> Record:
+    """Return a finished trial as if it had been stopped before it said anything."""
+    if record.state is not State.FINISHED:
+        return record
+    return replace(record, state=State.STOPPED, y=None, Y=None, margins=None, reports=(), curves=(), early=None)
+
+
+def _is_led(record: Record) -> bool:
+    return record.tags.get("origin") == Origin.PRIOR
+
+
+def _common_step(records: Sequence[Record]) -> int | None:
+    """Return the last step that all trials with reports have reached; None if no trial was pruned."""
+    if not any(record.state is State.PRUNED for record in records):
+        return None
+    return min((record.step for record in records if record.reports), default=None)
+
+
+def _value(record: Record, step: int | None) -> float:
+    """Return a trial's value, or what it had reported by a step, maximised; the worst if there is none."""
+    value = record.y if step is None else next((y for at, y in reversed(record.reports) if at <= step), None)
+    return -math.inf if value is None else value
