@@ -105,15 +105,31 @@ __all__ = [
     "tune",
 ]
 
+_ELSEWHERE = {  # names that other tuners have for it
+    **dict.fromkeys(("float", "uniform", "loguniform", "real"), "Float"),
+    **dict.fromkeys(("int", "randint"), "Integer"),
+    **dict.fromkeys(("choice", "categorical"), "Categorical"),
+}
+
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"raybo.{name}")
     if name not in _HOMES:
-        raise AttributeError(f"module 'raybo' has no attribute {name!r}")
+        raise AttributeError(f"module 'raybo' has no attribute {name!r}{_hint(name)}")
     value = getattr(importlib.import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
+
+
+def _hint(name: str) -> str:
+    """Return what was probably meant, as the end of a message."""
+    if name.startswith("_"):
+        return ""
+    from raybo.common.messages import near
+
+    likely = _ELSEWHERE.get(name.removeprefix("suggest_").lower()) or near(name, __all__)
+    return f"; did you mean raybo.{likely}?" if likely else ""
 
 
 def __dir__() -> list[str]:

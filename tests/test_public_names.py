@@ -37,6 +37,15 @@ def test_unknown_public_names_raise_attribute_errors():
     assert not hasattr(raybo, "nothing")
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"), [("Int", "Integer"), ("suggest_float", "Float"), ("Choice", "Categorical"), ("tunes", "tune")]
+)
+def test_names_of_other_tuners_have_a_hint(name, meant):
+    with pytest.raises(AttributeError, match=rf"has no attribute '{name}'; did you mean raybo.{meant}\?$"):
+        getattr(raybo, name)
+    assert not hasattr(raybo, name)
+
+
 def test_every_error_is_public():
     kinds = {kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)}
     assert {kind.__name__ for kind in kinds} == {name for name in raybo.__all__ if name in vars(errors)}

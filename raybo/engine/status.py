@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from raybo.common.messages import counted
 from raybo.record.budget import Budget
 from raybo.space import Space
 
@@ -120,11 +121,7 @@ class Status:
         """The best value so far, or with several metrics the front, as a name and a text."""
         none = "none feasible yet" if self.finished else "none yet"
         if self.front is not None:
-            return (
-                ("hypervolume", f"{self.front[1]:.6g} ({self.front[0]} on the front)")
-                if self.front[0]
-                else ("front", none)
-            )
+            return "front", counted(self.front[0], "trial") if self.front[0] else none
         return self.best_is, none if self.best is None else f"{self.best[1]:.6g} (trial {self.best[0]})"
 
     def __str__(self) -> str:

@@ -49,7 +49,7 @@ def load_objective(target: str, *, is_module: bool = False) -> Objective:
     if not found:
         raise ObjectiveError(f"{text} holds no objective; decorate the function to tune with @raybo.objective(...)")
     if len(found) > 1:
-        raise ObjectiveError(f"{text} holds {len(found)} objectives; choose one: {text}:{' or :'.join(found)}")
+        raise ObjectiveError(f"{text} holds {len(found)} objectives; choose one: {text}:{f' or {text}:'.join(found)}")
     return next(iter(found.values()))
 
 

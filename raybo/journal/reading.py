@@ -201,9 +201,15 @@ def require_exists(path: Path | str) -> None:
     path = as_path(path)
     if not exists(path) and not os.path.exists(path):
         beside = [str(found) for found in sorted(path.parent.glob("*.db"))]
-        likely = near(str(path), beside)
+        likely = _its_journal(path) or near(str(path), beside)
         remedy = f"did you mean {likely!r}?" if likely else f"`raybo tune ... --storage {quote(str(path))}` makes one"
         raise JournalError(f"{path}: no such file; {remedy}")
+
+
+def _its_journal(path: Path) -> str | None:
+    """Return the journal that `raybo tune` makes of a job at `path`, if there is one."""
+    journal = path.with_suffix(".db")
+    return str(journal) if journal != path and journal.exists() else None
 
 
 def is_marked(path: Path) -> bool:
@@ -281,7 +287,9 @@ def _require_marks(path: Path, connection: sqlite3.Connection) -> int:
     except sqlite3.DatabaseError as error:
         if "not a database" not in str(error):
             raise
-        raise JournalError(f"{path}: it is not a raybo journal (not an SQLite file); give another file") from None
+        likely = _its_journal(path)
+        remedy = f"did you mean {likely!r}?" if likely else "give another file"
+        raise JournalError(f"{path}: it is not a raybo journal (not an SQLite file); {remedy}") from None
     is_whole = path.stat().st_size >= page  # shorter files count as empty databases
     if application == 0 and is_whole and not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         raise JournalError(_no_study_yet(path))  # its writer was killed while it created the file

@@ -115,6 +115,9 @@ class Findings:
     def best_expected(self) -> Trial:
         """The finished trial for which a model expects the best value: with noise, the luckiest is not the best.
 
+        It is the best measured one if the model finds no noise in the values, or expects no other to be better by a
+        quarter of its standard deviation.
+
         Its `details["expected"]` and `["expected_sd"]` hold that estimate and its standard deviation, in the user's
         units. It is `best` itself if a context is declared, or if too few trials have finished for a model; without a
         model, `details` holds neither. Of more than 2,000 trials, the 2,000 with the best values compete.
@@ -224,12 +227,11 @@ class Findings:
         model = self._model()
         if model is None:
             return incumbent
-        y = history.y
-        worth = np.where(history.feasible, y, -np.inf)
+        worth = np.where(history.feasible, history.y, -np.inf)
         likely = np.sort(np.argsort(-worth, kind="stable")[:LIKELY])
+        likely = likely[np.isfinite(worth[likely])]
         with limit_threads(1):
-            means = np.where(np.isfinite(worth[likely]), model.at(history.X[likely])[0], -np.inf)
-            place = likely[int(np.lexsort((-y[likely], -means))[0])]
+            place = likely[model.ranking(history.X[likely], worth[likely])[0]]
             mean, sd = model.at(history.X[place][None, :])
         return self._with_estimate(int(history.records.numbers(State.FINISHED)[place]), float(mean[0]), float(sd[0]))
 

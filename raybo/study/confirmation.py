@@ -65,9 +65,8 @@ def most_promising(trials: Sequence[Trial], history: History, count: int) -> lis
     from raybo.surrogate.noisy_trials import Expectation  # loads the Gaussian process
 
     model = Expectation.of(*_points(history, done), history.cube.categorical)  # as the recommendation's
-    worth = y if model is None else model.at(X)[0]
     found: list[int] = []
-    for i in np.lexsort((-y, -worth)):
+    for i in np.argsort(-y, kind="stable") if model is None else model.ranking(X, y):
         if not any(np.array_equal(X[i], history.records[number].x) for number in found):
             found.append(rows[i])
         if len(found) == count:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raybo.common.errors import NumericalError
 from raybo.surrogate import GP, Observations, Outputs, Tamed, fit_map, noisy_model
@@ -19,6 +20,8 @@ LEAST_TRIALS = 5  # finished ones, below which nothing is expected
 CONDITIONED = 500  # trials at most, the best fifth of them and an even choice of the rest
 FITTED = 200  # of these, chosen alike, from which hyperparameters are
 MUCH_NOISE = 0.5  # of the values' variance, from which the fit starts too
+EXACT = 1e-4  # of the values' variance: with less noise, what the model expects beside a value is its own error
+NEARLY = 0.25  # standard deviations by which a trial must be expected to be better than the best measured
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(15)  # of the expectation under a normal law
 
 
@@ -59,6 +62,23 @@ class Expectation:
         values = self._values(X)
         mean = values @ _weights()
         return mean, np.sqrt(np.maximum(np.square(values - mean[:, None]) @ _weights(), 0.0))
+
+    def ranking(self, X: Array, y: Array) -> NDArray[np.intp]:  # (m, d), (m,) -> (m,)
+        """Return the rows of X from the most promising on: by their means, of equals by their values.
+
+        The best value is the first, unless the values are noisy and another row is expected to be better by a quarter
+        of its standard deviation: without that, nothing says that the best was lucky.
+
+        Args:
+            X: points.
+            y: their maximised values.
+        """
+        means, sds = self.at(X)
+        order, best = np.lexsort((-y, -means)), int(np.argmax(y))
+        first = int(order[0])
+        if self.gp.noise_variance < EXACT or means[first] - means[best] < NEARLY * sds[first]:
+            return np.concatenate([[best], order[order != best]])
+        return order
 
     def gain(self, X: Array, best: float) -> Array:  # (m, d) -> (m,)
         """Return by how much f is expected to be above a value, in the values' units, never below 0."""

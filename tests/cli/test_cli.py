@@ -227,7 +227,7 @@ def test_the_version_is_told(run):
         ),
         (["tune", "exits.py"], ["exits.py:1: does not import: SystemExit: 7"]),
         (["tune", "none.py"], ["none.py holds no objective; decorate the function to tune with @raybo.objective"]),
-        (["tune", "two.py"], ["two.py holds 2 objectives; choose one: two.py:one or :two"]),
+        (["tune", "two.py"], ["two.py holds 2 objectives; choose one: two.py:one or two.py:two"]),
         (["tune", "space.py"], ["Float: low must be below high, got low=1.0, high=0.0"]),
         (["tune", "log.py"], ["Float: a logarithmic scale needs low above 0"]),
         (["tune", "choice.py"], ["Categorical: a choice needs at least one value, got an empty list"]),

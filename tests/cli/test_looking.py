@@ -207,9 +207,10 @@ def test_show_prints_json(run, tmp_path):
     assert [trial["number"] for trial in printed(run("show", "job.db", "--json", "--last", 2))["trials"]] == [10, 11]
     one = printed(run("show", "job.db", "--json", "--trial", 3))
     assert one == whole["trials"][3]
+    assert one["explanation"] == "a uniform random point"
     assert set(one) == {
         "number", "state", "value", "config", "context", "seconds", "suggest_seconds", "suggest_processor_seconds",
-        "attempt", "reason", "tags", "details", "expected", "expected_sd",
+        "attempt", "reason", "explanation", "tags", "details", "expected", "expected_sd",
     }  # fmt: skip
     assert run("show", "job.db", "--json", "--trial", 99)[:2] == (1, "")
 

@@ -98,9 +98,10 @@ class Hosts:
                 _ip(kind, "del", name)
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    def add(self, cpus: int, spot: int = 0) -> int:
-        """Start a worker node, with as much of the custom resource `spot`; returns its number."""
+    def add(self, cpus: int, spot: int = 0, gpus: int = 0) -> int:
+        """Start a worker node, with GPUs in name only, and so much of the custom resource `spot`; return its number."""
         custom = [f'--resources={{"spot": {spot}}}'] if spot else []
+        custom += [f"--num-gpus={gpus}"] if gpus else []
         return self._add([f"--address={self.address}", f"--num-cpus={cpus}", *custom])
 
     def run(self, *command: str, **keywords: object) -> subprocess.Popen[str]:

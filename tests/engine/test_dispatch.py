@@ -21,16 +21,20 @@ class Tasks:
     def __init__(self):
         self.given = []
         self.cancelled = []
+        self.is_soft, self.interrupted = False, None  # what a task returns that is cancelled without force
 
     def remote(self, *arguments):
         self.given.append(arguments)
         return asyncio.get_running_loop().create_future()
 
     def cancel(self, task, *, force):
-        assert force
+        assert force or self.is_soft
         self.cancelled.append(task)
         if not task.done():
-            task.set_exception(ERRORS.WorkerCrashedError())
+            if force:
+                task.set_exception(ERRORS.WorkerCrashedError())
+            elif self.interrupted is not None:
+                task.set_result(self.interrupted)
 
 
 @pytest.fixture
@@ -40,11 +44,11 @@ def tasks(monkeypatch):
     return tasks
 
 
-def outcome(tasks, happens, limit=None, on_cluster=False):
+def outcome(tasks, happens, limit=None, on_cluster=False, grace=0.0):
     """Return the occurrence of a task to which this happens as soon as it is waited for."""
 
     async def run():
-        dispatched = DispatchedTrial(Life(0))
+        dispatched = DispatchedTrial(Life(0), grace=grace)
         dispatched.submit(tasks, {"x": 0.5}, None)
         waiting = asyncio.ensure_future(dispatched.outcome(limit, on_cluster))
         await asyncio.sleep(0)
@@ -187,3 +191,15 @@ def test_another_attempt_knows_nothing_of_the_one_before():
     dispatched.node_lost.set()
     dispatched.reset()
     assert (dispatched.node, dispatched.node_lost.is_set()) == (None, False)
+
+
+@pytest.mark.parametrize("interrupted", [None, Occurrence.RAISED, Occurrence.WORKER_LOST])
+def test_a_trial_with_a_trainer_ends_in_order(tasks, interrupted):
+    tasks.is_soft = True
+    tasks.interrupted = None if interrupted is None else (interrupted, {"reason": "SystemExit: 0"})
+    grace = 0.01 if interrupted is None else 60.0  # by force only if it does not end by itself
+    found = outcome(tasks, lambda dispatched: dispatched.stop("enough"), grace=grace)
+    assert found == (Occurrence.STOPPED, {"reason": "enough"})
+    assert len(tasks.cancelled) == (2 if interrupted is None else 1)
+    found = outcome(tasks, lambda dispatched: dispatched.task.set_result(RETURNED), grace=60.0)
+    assert found == RETURNED

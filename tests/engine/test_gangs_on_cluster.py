@@ -144,6 +144,45 @@ def test_a_gang_whose_node_is_lost_continues_elsewhere(cluster, directory):
     assert groups(cluster, directory) == "[]"
 
 
+def test_gangs_of_three_gpus_share_two_nodes(cluster, directory):
+    path, log, held = directory / "study.db", directory / "log", directory / "held"
+    text = (directory / "job.py").read_text()
+    text = text.replace('processes=2, spread="strict-spread"', "processes=3, num_cpus=0.1, num_gpus=1")
+    seen = 'os.environ["CUDA_VISIBLE_DEVICES"], me.local_rank, me.local_world_size'
+    text = text.replace("os.getpid(), address, file", f"os.getpid(), address, {seen}, file")
+    (directory / "job.py").write_text(text)
+    held.touch()
+    nodes = {f"10.77.0.{index + 1}": index for index in (cluster.add(cpus=1, gpus=4), cluster.add(cpus=1, gpus=4))}
+    study = tune(cluster, directory, path, "--trials", 3, "--set", f"log={log}", "--set", f"held={held}")
+
+    def at_held(attempt=1):
+        """The processes that have come to the step at which they are held: trial, place and device."""
+        found = [Rank(text) for text in log.read_text().splitlines()] if log.exists() else []
+        return {(each.trial, each.address, each.device) for each in found if (each.attempt, each.step) == (attempt, 3)}
+
+    until(lambda: len(at_held()) == 6, "two trials of three processes")
+    assert len({(address, device) for _, address, device in at_held()}) == 6  # eight GPUs, and none of them for two
+    assert {trial for trial, _, _ in at_held()} == {0, 1}
+    cluster.kill(nodes[min(address for _, address, _ in at_held())])
+    held.unlink()
+    output(study)
+    assert [trial.state for trial in raybo.load(path).trials] == [State.FINISHED] * 3
+    lost = [reason for reason in retried(path) if reason != "a node was lost before it started"]  # the next one on it
+    assert len(lost) == 1
+    assert re.fullmatch(r"rank [012] of 3: its node was lost", lost[0])
+    assert groups(cluster, directory) == "[]"
+
+
+class Rank(Line):
+    """What one process of a trial with GPUs has written at one step."""
+
+    def __init__(self, text):
+        *line, devices, local_rank, local_count = text.split()
+        super().__init__(" ".join(line))
+        assert len(devices.split(",")) == int(local_count)  # of the trial, on this node
+        self.device = devices.split(",")[int(local_rank)]
+
+
 def test_a_detached_gang_outlives_its_studys_process(cluster, directory):
     path, log, held = directory / "far.db", directory / "log", directory / "held"
     held.touch()

@@ -56,10 +56,17 @@ def test_trials_are_short_compared_with_their_dispatch(of_the_limit, short):
     ],
 )
 def test_waiting_trials_follow_littles_law(trial, commit, room, waiting):
-    known = timings(trials=[trial], workers=room)
+    known = timings(trials=[trial] * RECENT, workers=room)
     known.commits.append(commit)
     assert known.waiting(room) == waiting
-    assert timings(trials=[trial], workers=1).waiting(1) == 0
+    assert timings(trials=[trial] * RECENT, workers=1).waiting(1) == 0
+
+
+def test_few_results_let_few_trials_wait():
+    """A short study of a quick job is not over before its first results count."""
+    waiting = {n: timings(trials=[0.0] * n).waiting(2) for n in (2, 3, 4, 12, 40, RECENT - 1, RECENT)}
+    assert waiting == {2: 0, 3: 0, 4: 1, 12: 3, 40: 10, RECENT - 1: 14, RECENT: 14}
+    assert timings(trials=[0.0] * RECENT, workers=40).waiting(40) == 40 * DEEPEST
 
 
 @pytest.mark.parametrize(("of_the_limit", "hurried"), [(1.01, True), (0.99, False)])

@@ -6,14 +6,14 @@ import itertools
 
 import pytest
 
-from raybo.engine.study.timings import Timings
+from raybo.engine.study.timings import RECENT, Timings
 from raybo.engine.study.workers import Ahead, Situation, Turn, ahead, max_in_flight, turn
 
 
 def timings(*, workers=2, suggestion=0.01, trial=10.0):
     made = Timings(workers, takes_all_room=True)
     made.suggestions.append(suggestion)
-    made.trials.append(trial)
+    made.trials.extend([trial] * RECENT)
     return made
 
 

@@ -89,6 +89,7 @@ def test_other_exceptions_are_no_trainers():
 JOB = """
 import os
 import signal
+import time
 
 import raybo
 from raybo.integrations.ray_train import report_to_trial
@@ -125,7 +126,9 @@ def job(config, *, log=""):
     assert me.world_size == 2
     DataParallelTrainer(
         loop,
-        train_loop_config={**config, "attempt": me.attempt, "checkpoint": raybo.checkpoint(), "log": log},
+        train_loop_config={
+            **config, "attempt": me.attempt, "checkpoint": raybo.checkpoint(), "log": log, "trial": os.getpid()
+        },
         scaling_config=ScalingConfig(num_workers=me.world_size, resources_per_worker={"CPU": 0.5}),
         run_config=RunConfig(storage_path=str(me.directory), callbacks=[report_to_trial()]),
     ).fit()
@@ -198,7 +201,15 @@ class TestOnRay:
         assert {line[2] for line in lines if line[0] == 2} <= {2, 3}  # from what it had saved
         until(lambda: not left_of_trainers(ray_session), "the trainers to end")
 
-    def test_a_killed_trial_leaves_nothing(self, ray_session, study):
+    def test_a_killed_trial_gives_back_its_workers(self, ray_session, study):
+        happens = "if (config['attempt'], rank, step) == (1, 0, 2): os.kill(config['trial'], signal.SIGKILL)"
+        found, lines = study(happens)
+        (trial,) = found.trials
+        assert (trial.state, trial.attempt) == (State.FINISHED, 2), trial.reason
+        until(lambda: not any(is_alive(line[3]) for line in lines), "the workers to end")
+        until(lambda: not left_of_trainers(ray_session), "the trainers to end")
+
+    def test_a_trial_over_its_limit_leaves_nothing(self, ray_session, study):
         happens = "time.sleep(600 if config['attempt'] == 1 and step == 2 else 0)"
         found, lines = study(happens, trial_seconds=60.0)
         (trial,) = found.trials

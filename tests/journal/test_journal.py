@@ -551,6 +551,8 @@ def refused(path, words):
 def test_text_is_no_journal(path):
     path.write_text("number,value\n1,2\n" * 100)
     refused(path, "it is not a raybo journal (not an SQLite file); give another file")
+    path.with_suffix(".py").write_text("a job, whose journal was meant")
+    refused(path.with_suffix(".py"), f"(not an SQLite file); did you mean '{path}'?")
 
 
 def test_a_few_bytes_are_no_journal(path):

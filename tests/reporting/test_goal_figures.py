@@ -184,7 +184,7 @@ def test_optuna_reads_directions_values_and_constraints(study, tmp_path):
 
 def test_the_live_line_tells_hypervolume_and_front():
     status = Status("accuracy", 60, 12, 1, 2, None, 0.01, 3.0, 9.0, [], 30, front=(5, 0.75))
-    assert "13/60 trials, hypervolume 0.75 (5 on the front), 2 running" in str(status)
+    assert "13/60 trials, front 5 trials, 2 running" in str(status)
     assert "13/60 trials, front none feasible yet, 2 running" in str(replace(status, front=(0, 0.0)))
     assert "1/60 trials, front none yet, 2 running" in str(replace(status, finished=0, front=(0, 0.0)))
     assert "13/60 trials, best none feasible yet, 2 running" in str(replace(status, front=None))

@@ -203,8 +203,8 @@ def test_contour_map_puts_parameters_on_their_axes(ended):
     z = np.array(map_.z) if ended.mode == "max" else -np.array(map_.z)
     assert (map_.x[np.argmax(z.mean(axis=0))]) == pytest.approx(3.0, abs=0.1)
     assert np.ptp(z.mean(axis=0)) > 4 * np.ptp(z.mean(axis=1))
-    (star,) = traces(figure, "best")[:1]
-    assert star.x[0] == pytest.approx(ended.best.config["c"])
+    (star,) = traces(figure, "recommended")[:1]
+    assert star.x[0] == pytest.approx(ended.recommended.config["c"])
 
 
 def test_parallel_lines_are_trials_with_the_best_last(ended):

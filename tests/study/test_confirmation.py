@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 
@@ -68,6 +69,29 @@ def test_the_luckiest_is_not_the_most_promising(mode):
     mean, sd = searcher.expected(searcher.best)
     assert abs(mean) < abs(searcher.best.value)
     assert sd > 0.0
+
+
+@pytest.mark.parametrize("mode", ["max", "min"])
+def test_the_best_value_without_noise_is_recommended(mode):
+    """Near the optimum the model's own error, not luck, tells values of 1e-9 and 1e-5 apart."""
+    for seed in range(4):
+        searcher = Searcher(SPACE, mode=mode, seed=seed)
+        for _ in range(20):
+            trial = searcher.ask()
+            loss = (math.log10(trial.config["x"] + 1e-9) + 0.5) ** 2 + (trial.config["y"] - 0.6) ** 2
+            searcher.tell(trial, loss if mode == "min" else -loss)
+        assert searcher.recommended.number == searcher.best.number
+        assert most_promising(searcher.trials, searcher.history, 3)[0] == searcher.best.number
+        assert "than for trial" not in searcher.recommendation
+
+
+def test_a_hair_better_by_the_model_is_not_better():
+    model = Expectation.of(np.linspace(0, 1, 12)[:, None], np.random.default_rng(0).normal(size=12), (False,))
+    X, y = np.array([[0.3], [0.7]]), np.array([0.0, 1.0])
+    sds = model.at(X)[1]
+    for gap, first in ((0.2, 1), (0.3, 0)):
+        model.__dict__["at"] = lambda X, gap=gap: (np.array([gap * sds[0], 0.0]), sds)
+        assert model.ranking(X, y).tolist() == [first, 1 - first]
 
 
 def test_confirmed_configurations_do_not_depend_on_the_reruns():

@@ -112,7 +112,7 @@ class DispatchedTrial:
         try:
             occurrence, data, *rest = await (self._unless_node_lost() if on_cluster else self.task)
             self.unsent_output = rest[0] if rest else None
-            if self.grace and occurrence is Occurrence.RAISED:  # perhaps of having been cancelled
+            if self.grace and occurrence is not Occurrence.RETURNED:  # perhaps because it was cancelled
                 return self._outcome_of_cancelling(limit) or (occurrence, data)
             return occurrence, data
         except ray.exceptions.RayError as error:

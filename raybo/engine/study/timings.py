@@ -12,6 +12,7 @@ HURRY = 0.01  # work between two trials that takes more than this share of a tri
 DISPATCH_SECONDS = 0.003  # Ray's own time from the end of a trial to the start of the next
 INSTANT = 0.001  # a suggestion that takes fewer processor seconds is made without a thread, which costs as much
 DEEPEST = 7  # at most so many trials wait for each worker
+KNOWN_TO_EACH = 4  # results at least for each trial that waits, until there are RECENT: few trials must not run blind
 REPLACEABLE = 0.25  # a prepared proposal that took more than this share of a trial's time is always used
 
 
@@ -61,12 +62,14 @@ class Timings:
         """Return how many trials wait in Ray's queue, so that no worker waits for Ray or for the disk.
 
         By Little's law: as many as end while the next is on its way, from the end of a trial to the next one's start.
+        Fewer at the beginning of a study, where what each trial learns from the results is worth more than the wait.
         """
         if not self.is_short():
             return 0
         on_its_way = DISPATCH_SECONDS + (statistics.median(self.commits) if self.commits else 0.0)
         ends = room * on_its_way / max(statistics.median(self.trials), on_its_way / DEEPEST)
-        return max(1, math.ceil(ends))
+        most = math.inf if len(self.trials) == RECENT else len(self.trials) // KNOWN_TO_EACH
+        return int(min(max(1, math.ceil(ends)), most))
 
     def is_hurried(self) -> bool:
         """True if workers would wait for proposals, so that each is prepared without the result that frees one.
