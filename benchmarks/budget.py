@@ -41,6 +41,7 @@ BUDGET = 20.0  # of the mean cost of a uniform point
 PARTS = {
     "development": (lcbench.INSTANCES[:5], range(5)),
     "validation": (lcbench.OTHERS[:10], range(100, 110)),
+    "fresh": (lcbench.INSTANCES[5:], range(200, 210)),  # for the second rule of when to stop
 }
 TARGETS = {"lcbench": 0.8, "boosting": 0.8, "equal": 1.05}
 RIVALS = {"flaml": "flaml", "smac": "smac"}  # and the packages that they need
@@ -92,6 +93,9 @@ def figures(
     kept = [json.loads(line) for line in path.read_text().splitlines()] if path is not None and path.exists() else []
     known = {(row["arm"], row["kind"], row["problem"], row["seed"]): row for row in kept}
     for kind in kinds.split(","):
+        if kind == "rows" and part == "fresh":
+            yield Figure("rows", "no jobs are fresh")
+            continue
         if kind == "rows":
             yield from rows_figures(part, seeds, first_seed, problems, path)
             continue

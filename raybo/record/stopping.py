@@ -5,8 +5,8 @@
     stop_below_gain    three proposals in a row, after the initial design, were expected to gain less than this over the
                        best value, in the metric's units
     stop_when_not_worth
-                       the last two proposals together were expected to gain less than this for the hours of a worker
-                       that they take or, with a price, for the money; after 13 results, as fewer show too little of a
+                       the last five proposals together were expected to gain less than this for the hours of a worker
+                       that they take or, with a price, for the money; after 14 results, as fewer show too little of a
                        function to expect anything. After Xie et al. (2025), "Cost-aware Stopping for Bayesian
                        Optimization", arXiv:2507.12453, which stops if no point's expected improvement per cost is more
 
@@ -29,8 +29,8 @@ from raybo.record.goals import Goals
 from raybo.record.origin import Origin
 
 IN_A_ROW = 3  # proposals that promise too little
-TOGETHER = 2  # proposals, whose gains are weighed against what they take
-FIRST_RESULTS = 13  # before it is judged what is worth its cost
+TOGETHER = 5  # proposals, whose gains are weighed against what they take
+FIRST_RESULTS = 14  # before it is judged what is worth its cost
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,7 @@ from raybo.methods.parts.local_models import ManyObservations, is_large, ranked
 from raybo.methods.parts.memory_limit import with_memory_limit
 from raybo.methods.parts.multi_objective import FitOptions, maximise_goals
 from raybo.methods.parts.next_point import solve_apart, taken
+from raybo.methods.parts.prior_points import misled
 from raybo.methods.parts.trial_costs import costs_that_matter, per_cost
 from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
@@ -199,7 +200,7 @@ def committee_of(history: History, members: Sequence[str] = tuple(MEMBERS)) -> F
         history.cube.categorical,
         history.X_pending,
         last.get("models", {}),
-        len(history),
+        len(history) - misled(history),
         added=added_noise(history, outputs),
         best=history.X[leader(history)],
         members=members,

@@ -52,7 +52,7 @@ from raybo.space import Array
 from raybo.surrogate import structured_model
 
 SAVES = 0.25  # of the cost of a rung, at most, is that of the rung below
-ETA = 3  # one in so many goes on to the next rung
+ETA = 3  # one in so many goes on to the next rung, see RULES
 DESIGN = 10  # configurations, all but the first at the lowest rung
 DESIGN_COST = 2.0  # whole runs, whose time the looks of the design may take
 EVERY = 2.0  # whole runs, whose time looks may take between two whole runs
@@ -65,7 +65,7 @@ LOOK = "look"  # the tag of a proposal: its fidelity's share of a whole run
 BECAUSE = "look_because"  # the tag of the rule that proposed it
 RULES = {
     "new": "a new configuration",
-    "best": f"among the best 1 of {ETA} of its level",
+    "best": "among the best third of its level",
     "due": "it looks best, and a whole run is due",
     "end": "the end is near",
 }
