@@ -269,17 +269,18 @@ def ranked():
     seeds = (*range(100, 103), *range(110, 116))
     yield from tried("ranked.csv", "auto", "auto-0.2", seeds, "ranked: ", NOISE | ALL_TREES)
     runs = found("ranked.csv", *seeds)
-    every = [name for chosen in ALL_TREES.values() for name in problems(chosen, runs["auto"], runs["auto-0.2"])]
+    one, other = runs["auto"], runs["auto-0.2"]
+    every = [name for chosen in ALL_TREES.values() for name in problems(chosen, one, other)]
     for measure in ("final", list(ELSEWHERE)[1]):
-        less = less_of(runs["auto"], runs["auto-0.2"], measure, *every)
-        yield f"| ranked: all {len(every)} jobs with trees, {measure} | {interval(runs['auto'], runs['auto-0.2'], measure, every)} | {less.won} and {less.lost} (p {p_of(less.p)}) |"
-    for rival in ("auto-0.1", "optuna"):
-        if rival in runs:
-            for words, chosen in (NOISE | ALL_TREES).items():
-                names = problems(chosen, runs["auto"], runs[rival])
-                if names:
-                    cells = " | ".join(interval(runs["auto"], runs[rival], measure, names) for measure in ENDS)
-                    yield f"| less `{rival}`: {words} | {len(names)} | {cells} | {won_and_lost(runs['auto'], runs[rival], names)} |"
+        less = less_of(one, other, measure, *every)
+        cells = f"{interval(one, other, measure, every)} | {less.won} and {less.lost} (p {p_of(less.p)})"
+        yield f"| ranked: all {len(every)} jobs with trees, {measure} | {cells} |"
+    for rival, sets in {"auto-0.1": (NOISE | ALL_TREES), "optuna": NOISE}.items():
+        for words, chosen in sets.items():
+            if names := problems(chosen, one, runs[rival]):
+                cells = " | ".join(interval(one, runs[rival], measure, names) for measure in ENDS)
+                counts = won_and_lost(one, runs[rival], names)
+                yield f"| less `{rival}`: {words} | {len(names)} | {cells} | {counts} |"
 
 
 TABLES = {
