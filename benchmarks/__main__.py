@@ -45,6 +45,7 @@ NAMES = (
     "early",
     "unknown",
     "context",
+    "serving",
     "shifting_segments",
     "local",
     "local_defaults",

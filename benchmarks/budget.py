@@ -6,7 +6,8 @@ and what would end after the budget is cut off. The budget is 20 times the mean 
 lcbench    LCBench's accuracy after a whole run, and its own training times
 boosting   a loss and seconds as boosting has them, by rounds, depth, rate and subsample; constants drawn by number
 equal      LCBench's accuracy, where every trial takes the same
-rows       training jobs that are cheaper on fewer rows, and really run: see `benchmarks.rows`
+rows       training jobs that are cheaper on fewer rows, as they were measured: see `benchmarks.rows`
+stops      the problems of `boosting` and `lcbench`, and when a search of them should end: see `benchmarks.stops`
 
 Regret is 0 at the best that is known and 1 where random search is after 40 trials, and 5 at most. Reported: the mean
 regret as a share of that of `auto` without cost, with a 90 % interval over problems, each the mean of its seeds.
@@ -29,7 +30,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import raybo
-from benchmarks import lcbench
+from benchmarks import lcbench, stops
 from benchmarks.figures import Figure, Figures, command, missing
 from benchmarks.rows import figures as rows_figures
 from raybo.record.events import Planned, Told
@@ -40,6 +41,7 @@ BUDGET = 20.0  # of the mean cost of a uniform point
 PARTS = {
     "development": (lcbench.INSTANCES[:5], range(5)),
     "validation": (lcbench.OTHERS[:10], range(100, 110)),
+    "fresh": (lcbench.INSTANCES[5:], range(200, 210)),  # for the second rule of when to stop
 }
 TARGETS = {"lcbench": 0.8, "boosting": 0.8, "equal": 1.05}
 RIVALS = {"flaml": "flaml", "smac": "smac"}  # and the packages that they need
@@ -58,7 +60,7 @@ class Problem:
         space: where.
         of: value and seconds of a configuration.
         best, chance: the best value known, and what random search comes to after 40 trials, in the mean.
-        budget: seconds.
+        mean_seconds: of a uniform point.
         cheap: the cheapest values of the parameters that cost.
     """
 
@@ -68,15 +70,20 @@ class Problem:
     of: Callable[[Config], tuple[float, float]]
     best: float
     chance: float
-    budget: float
+    mean_seconds: float
     cheap: Config
+
+    @property
+    def budget(self) -> float:
+        """The seconds of a search."""
+        return BUDGET * self.mean_seconds
 
 
 def figures(
     part: str = "development",
     seeds: int = 2,
     first_seed: int = 0,
-    kinds: str = "lcbench,boosting,equal,rows",
+    kinds: str = "lcbench,boosting,equal,rows,stops",
     rivals: str = "",
     problems: int = 100,
     rows: str = "budget.jsonl",
@@ -86,8 +93,14 @@ def figures(
     kept = [json.loads(line) for line in path.read_text().splitlines()] if path is not None and path.exists() else []
     known = {(row["arm"], row["kind"], row["problem"], row["seed"]): row for row in kept}
     for kind in kinds.split(","):
+        if kind == "rows" and part == "fresh":
+            yield Figure("rows", "no jobs are fresh")
+            continue
         if kind == "rows":
             yield from rows_figures(part, seeds, first_seed, problems, path)
+            continue
+        if kind == "stops":
+            yield from _stops(part, range(first_seed, first_seed + seeds), problems, path)
             continue
         if kind != "boosting" and importlib.util.find_spec("onnxruntime") is None:
             yield missing(kind, "onnxruntime")
@@ -110,6 +123,15 @@ def figures(
                         pair.append(known[key]["regret"])
                     pairs.setdefault(problem.name, []).append(pair)
             yield _share(kind, arm, np.array([np.mean(each, axis=0) for each in pairs.values()]), seeds)
+
+
+def _stops(part: str, seeds: range, problems: int, path: Path | None) -> Figures:
+    """When a search should end, on the problems whose trials differ in cost."""
+    for kind in ("boosting", "lcbench"):
+        if kind == "lcbench" and importlib.util.find_spec("onnxruntime") is None:
+            yield missing(f"{kind}: stops", "onnxruntime")
+            continue
+        yield from stops.figures(kind, list(problems_of(kind, part))[:problems], seeds, path)
 
 
 def _share(kind: str, arm: str, means: np.ndarray, seeds: int) -> Figure:
@@ -243,7 +265,7 @@ def network(task: str, *, is_equal: bool) -> Problem:
     best, chance = lcbench.REFERENCES[task]
     cheap = {"batch_size": 512, "num_layers": 1, "max_units": 64}
     kind = "equal" if is_equal else "lcbench"
-    return Problem(kind, task, lcbench.space, of, best, chance, BUDGET * _mean_seconds(lcbench.space, of), cheap)
+    return Problem(kind, task, lcbench.space, of, best, chance, _mean_seconds(lcbench.space, of), cheap)
 
 
 BOOSTING = raybo.Space(
@@ -275,7 +297,7 @@ def boosting(number: int) -> Problem:
     chance = float(np.mean(values.reshape(500, 40).max(axis=1)))
     best = _climbed(of, points[int(np.argmax(values))], float(values.max()))
     cheap = {"rounds": 10, "depth": 1}
-    return Problem("boosting", str(number), BOOSTING, of, best, chance, BUDGET * _mean_seconds(BOOSTING, of), cheap)
+    return Problem("boosting", str(number), BOOSTING, of, best, chance, _mean_seconds(BOOSTING, of), cheap)
 
 
 def _climbed(of: Callable[[Config], tuple[float, float]], config: Config, value: float) -> float:

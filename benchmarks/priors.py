@@ -103,7 +103,7 @@ def figures(
                         if path is not None:
                             with path.open("a") as file:
                                 file.write(json.dumps(made) + "\n")
-                    pair.append(known[name, task, seed]["regret"])
+                    pair.append(known[name, task, seed]["regret"][: max(after)])
                 shares.append((task, np.array(pair)))
         for budget in after:
             yield _share(arm, budget, [(task, pair[:, budget - 1]) for task, pair in shares])

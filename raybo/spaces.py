@@ -5,8 +5,10 @@
     lora                                                         low-rank adapters of large networks
 
 Each function returns a dict from names to parameters, for `raybo.Space`, `raybo.objective(space=...)` or
-`raybo.Searcher`. The guesses are the library's defaults: the first trial is the model as it comes. What is 0 by default
-and otherwise set on a logarithmic scale is an `Ordinal` that begins with 0. A keyword narrows or replaces a parameter:
+`raybo.Searcher`. The guesses are the library's defaults: the first trial is the model as it comes. Boosting's defaults
+are too sure of themselves with few rows; by `next_guess`, its second trial is the setting that [E] advises: a rate
+below 0.1, trees of at most eight leaves, and half of the rows for each. What is 0 by default and otherwise set on a
+logarithmic scale is an `Ordinal` that begins with 0. A keyword narrows or replaces a parameter:
 
     max_depth=(2, 8)                  the part of its range from 2 to 8
     gamma=[0.0, 1.0]                  these of its values; of a range, in this order
@@ -20,7 +22,8 @@ Sources. [P] Probst, Boulesteix, Bischl (2019), "Tunability: Importance of Hyper
 Algorithms", JMLR 20(53), table 1. [H] Eggensperger, Müller, Mallik, Feurer, Sass, Klein, Awad, Lindauer, Hutter (2021),
 "HPOBench", arXiv:2109.06716, its spaces of XGBoost, random forests, SVMs, logistic regression and networks. [G]
 Grinsztajn, Oyallon, Varoquaux (2022), "Why do tree-based models still outperform deep learning on typical tabular
-data?", arXiv:2207.08815, appendix A.3. [L] Hu and others (2021), "LoRA", arXiv:2106.09685. [Q] Dettmers, Pagnoni,
+data?", arXiv:2207.08815, appendix A.3. [E] Hastie, Tibshirani, Friedman (2009), "The Elements of Statistical Learning",
+second edition, sections 10.11 and 10.12. [L] Hu and others (2021), "LoRA", arXiv:2106.09685. [Q] Dettmers, Pagnoni,
 Holtzman, Zettlemoyer (2023), "QLoRA", arXiv:2305.14314.
 """
 
@@ -28,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from raybo.common.arguments import a_list, is_number, truth, whole_number
 from raybo.common.errors import SpaceError
@@ -37,6 +40,7 @@ from raybo.space import Categorical, Float, Integer, Ordinal, named
 
 Parameters: TypeAlias = dict[str, Any]  # parameters, and constants, by name
 
+SLOW, LEAVES, HALF = 0.05, 8, 0.5  # rate, leaves of a tree and share of the rows of the second trial of boosting, [E]
 PENALTIES = [0.0, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0]  # 0, and a logarithmic grid
 
 
@@ -54,11 +58,11 @@ def xgboost(*, leave_out: Sequence[str] = (), **changes: Any) -> Parameters:
         0.3
     """
     space: Parameters = {
-        "learning_rate": Float(1e-3, 1.0, log=True, guess=0.3),
+        "learning_rate": Float(1e-3, 1.0, log=True, guess=0.3, next_guess=SLOW),
         "n_estimators": Integer(20, 2_000, log=True, guess=100),
-        "max_depth": Integer(1, 15, guess=6),
+        "max_depth": Integer(1, 15, guess=6, next_guess=3),
         "min_child_weight": Float(1.0, 128.0, log=True, guess=1.0),
-        "subsample": Float(0.3, 1.0, guess=1.0),
+        "subsample": Float(0.3, 1.0, guess=1.0, next_guess=HALF),
         "colsample_bytree": Float(0.3, 1.0, guess=1.0),
         "reg_lambda": Float(1e-3, 1e3, log=True, guess=1.0),
         "reg_alpha": Ordinal(PENALTIES, guess=0.0),
@@ -82,11 +86,11 @@ def lightgbm(*, leave_out: Sequence[str] = (), **changes: Any) -> Parameters:
         31
     """
     space: Parameters = {
-        "learning_rate": Float(1e-3, 1.0, log=True, guess=0.1),
+        "learning_rate": Float(1e-3, 1.0, log=True, guess=0.1, next_guess=SLOW),
         "n_estimators": Integer(20, 2_000, log=True, guess=100),
-        "num_leaves": Integer(4, 512, log=True, guess=31),
+        "num_leaves": Integer(4, 512, log=True, guess=31, next_guess=LEAVES),
         "min_child_samples": Integer(2, 200, log=True, guess=20),
-        "subsample": Float(0.3, 1.0, guess=1.0),
+        "subsample": Float(0.3, 1.0, guess=1.0, next_guess=HALF),
         "subsample_freq": 1,
         "colsample_bytree": Float(0.3, 1.0, guess=1.0),
         "reg_lambda": Ordinal(PENALTIES, guess=0.0),
@@ -108,9 +112,9 @@ def hist_gradient_boosting(*, leave_out: Sequence[str] = (), **changes: Any) -> 
         100
     """
     space: Parameters = {
-        "learning_rate": Float(1e-3, 1.0, log=True, guess=0.1),
+        "learning_rate": Float(1e-3, 1.0, log=True, guess=0.1, next_guess=SLOW),
         "max_iter": Integer(20, 1_000, log=True, guess=100),
-        "max_leaf_nodes": Integer(4, 256, log=True, guess=31),
+        "max_leaf_nodes": Integer(4, 256, log=True, guess=31, next_guess=LEAVES),
         "min_samples_leaf": Integer(2, 200, log=True, guess=20),
         "l2_regularization": Ordinal(PENALTIES, guess=0.0),
         "max_features": Float(0.2, 1.0, guess=1.0),
@@ -261,7 +265,8 @@ def _as_changed(name: str, parameter: Any, change: Any) -> Any:
         if len(change) != 2 or not all(map(is_number, change)):
             raise SpaceError(f"{name}: a range is narrowed by (low, high), got {shown(change)}")
         low, high = (parameter.accept(end, name) for end in change)
-        narrow: Any = {"low": low, "high": high, "guess": min(max(cast(float, parameter.guess), low), high)}
+        guesses = {which: min(max(guess, low), high) for which, guess in parameter.guesses_to_json().items()}
+        narrow: Any = {"low": low, "high": high, **guesses}
         return replace(parameter, **narrow)
     if isinstance(change, list) and isinstance(parameter, (Float, Integer, Categorical)):
         kept = [parameter.accept(value, name) for value in change]

@@ -77,6 +77,7 @@ def test_every_benchmark_is_in_the_table():
         "rows",
         "rows_jobs",
         "searches",
+        "stops",
     }
     assert set(NAMES) == modules - {"__init__", "__main__"} - parts
 

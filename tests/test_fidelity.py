@@ -15,6 +15,7 @@ from raybo.study.replay import replay
 
 SPACE = {"x": raybo.Float(0, 1), "kind": raybo.Categorical(["a", "b"])}
 ROWS = {"rows": raybo.Fidelity(10, 1_000)}
+LADDER = (10, 100, 1_000)
 
 
 def loss(x, kind, rows, misleads=0.0):
@@ -27,6 +28,13 @@ def run(searcher, trials, **how):
     while len(searcher.trials) < trials:
         trial = searcher.ask()
         searcher.tell(trial, loss(**trial.config, **trial.fidelity, **how))
+    return searcher
+
+
+def run_plainly(searcher, trials):
+    while len(searcher.trials) < trials:
+        trial = searcher.ask()
+        searcher.tell(trial, loss(**trial.config, rows=1_000))
     return searcher
 
 
@@ -112,11 +120,33 @@ def test_a_failed_look_is_not_taken_up():
 def test_the_end_of_a_budget_is_for_whole_runs():
     searcher = Searcher(SPACE, mode="min", seed=0, fidelity=ROWS)
     searcher.apply(Planned(budget=20.0))
-    for _ in range(10):
+    for _ in range(12):
         asked = searcher.apply(searcher.propose(searcher.history, spent=0.1))
         trial = searcher.trials[asked.trial]
-        searcher.tell(trial, loss(**trial.config, **trial.fidelity))
-    assert searcher.propose(searcher.history, spent=1.0).fidelity is None
+        rows = trial.fidelity["rows"]
+        searcher.tell(trial, loss(**trial.config, rows=rows), seconds=rows / 1_000)
+    assert searcher.propose(searcher.history, spent=15.0).tags["look_because"] != "end"
+    last = searcher.propose(searcher.history, spent=18.5)
+    assert (last.fidelity, last.tags["look_because"]) == (None, "end")
+
+
+def test_the_best_looks_go_on():
+    searcher = run(Searcher(SPACE, mode="min", seed=0, fidelity=ROWS), 60)
+    ran = {rows: [trial for trial in searcher.trials if trial.fidelity == {"rows": rows}] for rows in LADDER}
+    assert sum(map(len, ran.values())) == 60  # no other level: a rung costs a quarter of the next at most
+    assert 0 < len(ran[1_000]) < len(ran[100]) < len(ran[10])
+    for trial in ran[100]:
+        assert any(earlier.config == trial.config for earlier in ran[10])
+
+
+def test_looks_that_save_little_are_left_alone():
+    plain = Searcher(SPACE, mode="min", seed=0)
+    searcher = Searcher(SPACE, mode="min", seed=0, fidelity=ROWS)
+    for _ in range(9):
+        trial = searcher.ask()
+        searcher.tell(trial, loss(**trial.config, **trial.fidelity), seconds=0.3 + 0.7 * trial.fidelity["rows"] / 1_000)
+    assert at(searcher) == [1_000, 10] + [1_000] * 7
+    assert searcher.trials[-1].tags.keys() == run_plainly(plain, 8).trials[-1].tags.keys()  # of whole runs alone
 
 
 def test_seconds_tell_what_a_fidelity_saves():

@@ -45,6 +45,21 @@ def test_first_trial_is_the_default_of_sklearn(name):
     assert {key: defaults[key] for key in first(getattr(spaces, name)())} == first(getattr(spaces, name)())
 
 
+@pytest.mark.parametrize("name", ["xgboost", "lightgbm", "hist_gradient_boosting"])
+def test_boosting_is_tried_slowly_with_small_trees(name):
+    first, second, third = raybo.Searcher(getattr(spaces, name)(), seed=0).ask(3)
+    assert [trial.origin for trial in (first, second, third)] == ["guessed", "guessed", None]
+    changed = {key: value for key, value in second.config.items() if value != first.config[key]}
+    rows = {"subsample": 0.5} if name != "hist_gradient_boosting" else {}
+    size = {"xgboost": "max_depth", "lightgbm": "num_leaves", "hist_gradient_boosting": "max_leaf_nodes"}[name]
+    assert changed == {"learning_rate": 0.05, size: 3 if name == "xgboost" else 8, **rows}
+
+
+def test_next_guesses_stay_in_a_narrowed_range():
+    space = spaces.xgboost(max_depth=(4, 8), subsample=[0.5, 1.0], learning_rate=0.1)
+    assert [trial.config["max_depth"] for trial in raybo.Searcher(space, seed=0).ask(2)] == [6, 4]
+
+
 def test_first_forest_of_a_regression_sees_all_features():
     from sklearn.ensemble import RandomForestRegressor
 
@@ -94,7 +109,7 @@ def test_keywords_narrow_and_replace():
         reg_lambda=raybo.Float(0, 1),
         leave_out=["reg_alpha", "colsample_bytree"],
     )
-    assert changed["max_depth"] == raybo.Integer(2, 4, guess=4)
+    assert changed["max_depth"] == raybo.Integer(2, 4, guess=4, next_guess=3)
     assert changed["gamma"] == raybo.Ordinal([0.0, 1.0], guess=0.0)
     assert changed["subsample"] == raybo.Ordinal([0.5, 1.0], guess=1.0)
     assert changed["learning_rate"] == 0.05

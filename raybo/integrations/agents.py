@@ -35,8 +35,8 @@ LOCK = ".raybo-agents.lock"
 EXPORTS = {"csv": "csv", "reports": "reports.csv", "json": "json", "optuna": "optuna.log"}  # format: end of the file
 LAST = 8  # trials of which a status tells the story
 KINDS: Mapping[str, tuple[type, Sequence[str], Sequence[str]]] = {  # with what a parameter needs, and may have
-    "float": (Float, ("low", "high"), ("log", "step", "scale", "guess")),
-    "integer": (Integer, ("low", "high"), ("log", "step", "guess")),
+    "float": (Float, ("low", "high"), ("log", "step", "scale", "guess", "next_guess")),
+    "integer": (Integer, ("low", "high"), ("log", "step", "guess", "next_guess")),
     "categorical": (Categorical, ("choices",), ("guess",)),
     "ordinal": (Ordinal, ("choices",), ("guess",)),
 }

@@ -19,7 +19,7 @@ from raybo.methods.method import EXPECTS, IN_UNITS
 from raybo.methods.parts.trial_costs import cost_in_words
 from raybo.record.events import Tags
 from raybo.record.goals import Goals
-from raybo.record.origin import Origin
+from raybo.record.origin import NEXT_GUESS, Origin
 from raybo.record.trial import Trial
 
 
@@ -60,6 +60,8 @@ def explain(method: methods.Method, trial: Trial, goals: Goals) -> str:
         return f"enqueued by the user with {', '.join(names)}; the rest proposed" if names else "enqueued by the user"
     if trial.origin is Origin.CONFIRMED:
         return f"to confirm trial {trial.tags['confirms']}"
+    if NEXT_GUESS in trial.tags:
+        return "where the best may lie by the next guesses"
     if trial.origin is Origin.GUESSED:
         further = (
             "the search favours its neighbourhood" if method.uses_guesses else "the method makes no further use of it"

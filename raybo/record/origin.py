@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
+NEXT_GUESS = "next_guess"  # the tag of a guessed trial that is at the next guesses
+
 
 class Origin(str, Enum):
     """The origin of a trial that no method proposed; the tag `origin` holds it."""

@@ -2,12 +2,13 @@
 
     target             a trial has finished that is at least as good
     patience           so many trials have finished since the best one; with several metrics, since one joined the front
-    stop_when_not_worth
-                       three proposals in a row, likewise, were expected to gain less than this an hour of a worker or,
-                       with a price, for a unit of money: Xie et al. (2025), "Cost-aware Stopping for Bayesian
-                       Optimization", arXiv:2507.12453, which stops if no point's expected improvement per cost is more
     stop_below_gain    three proposals in a row, after the initial design, were expected to gain less than this over the
                        best value, in the metric's units
+    stop_when_not_worth
+                       the last five proposals together were expected to gain less than this for the hours of a worker
+                       that they take or, with a price, for the money; after 14 results, as fewer show too little of a
+                       function to expect anything. After Xie et al. (2025), "Cost-aware Stopping for Bayesian
+                       Optimization", arXiv:2507.12453, which stops if no point's expected improvement per cost is more
 
 A pure function of the study's events, as it stands after them: a command that continues a study goes on where its own
 limits are wider than the last one's, or where a trial that was still running then has improved on the best. Results
@@ -28,6 +29,8 @@ from raybo.record.goals import Goals
 from raybo.record.origin import Origin
 
 IN_A_ROW = 3  # proposals that promise too little
+TOGETHER = 5  # proposals, whose gains are weighed against what they take
+FIRST_RESULTS = 14  # before it is judged what is worth its cost
 
 
 @dataclass(frozen=True)
@@ -88,8 +91,15 @@ class Stopping:
         self._front = np.empty((0, goals.k))  # with one metric the best value
         self._since = 0
         self._small: list[float] = []
-        self._not_worth: list[float] = []
-        self.worth: float | None = None  # what the last proposal was expected to gain per hour, or per unit of money
+        self._results = 0
+        self._weighed: list[tuple[float, float]] = []  # what the last proposals were expected to gain, and to cost
+
+    @property
+    def worth(self) -> float | None:
+        """What the last proposals were expected to gain per hour, or per unit of money; None while nobody knows."""
+        if not self._weighed:
+            return None
+        return sum(gain for gain, _ in self._weighed) / sum(cost for _, cost in self._weighed)
 
     @property
     def reason(self) -> str:
@@ -105,12 +115,18 @@ class Stopping:
                 f"the last {IN_A_ROW} proposals were expected to improve {self.metric} by "
                 f"{max(self._small[-IN_A_ROW:]):.2g} at most"
             )
-        if len(self._not_worth) >= IN_A_ROW:
+        if self._is_not_worth(self.worth):
             return (
-                f"the next {self.limits.unit} is not worth it: the last {IN_A_ROW} proposals were expected to improve "
-                f"{self.metric} by {max(self._not_worth[-IN_A_ROW:]):.2g} for it at most"
+                f"the next {self.limits.unit} is not worth it: the last {TOGETHER} proposals were expected to improve "
+                f"{self.metric} by {self.worth:.2g} for it"
             )
         return ""
+
+    def _is_not_worth(self, worth: float | None) -> bool:
+        least = self.limits.stop_when_not_worth
+        if least is None or worth is None or len(self._weighed) < TOGETHER:
+            return False
+        return self._results >= FIRST_RESULTS and worth < least
 
     def hear(self, event: Event) -> None:
         """Take in an event."""
@@ -119,6 +135,7 @@ class Stopping:
             self._hear_gain(event)
         elif isinstance(event, Told):
             values = event.values(self.goals)
+            self._results += 1
             is_feasible = event.trial not in self._broke and not self.goals.violations(self.goals.margins(values))
             self._hear_values(event.trial, values, is_feasible)
         elif isinstance(event, Reported) and not event.repeated and event.broken(self.goals):
@@ -142,7 +159,5 @@ class Stopping:
         least, gain = self.limits.stop_below_gain, event.gain
         if least is not None and gain is not None:
             self._small = [*self._small, gain] if gain < least else []
-        least = self.limits.stop_when_not_worth
-        if least is not None and gain is not None and event.takes is not None:
-            self.worth = gain / (event.takes * self.limits.units)
-            self._not_worth = [*self._not_worth, self.worth] if self.worth < least else []
+        if self.limits.stop_when_not_worth is not None and gain is not None and event.takes is not None:
+            self._weighed = [*self._weighed, (gain, event.takes * self.limits.units)][-TOGETHER:]

@@ -149,7 +149,8 @@ def range_in_words(parameter: Parameter) -> str:
         guessed = names[parameter.position(parameter.guess, "guess")] if parameter.has_guess else None
         guess = f", guessed {shown(guessed)}" if parameter.has_guess else ""
         return ", ".join(map(shown, names)) + order + guess
-    guess = f", guessed {shown(parameter.guess)}" if parameter.has_guess else ""
+    guesses = map(shown, parameter.guesses_to_json().values())
+    guess = f", guessed {', then '.join(guesses)}" if parameter.has_guess else ""
     step = f", in steps of {shown(parameter.step)}" if parameter.step not in (None, 1) else ""
     whole = ", integers" if isinstance(parameter, Integer) else ""
     logit = isinstance(parameter, Float) and parameter.scale == "logit"

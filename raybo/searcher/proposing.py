@@ -24,7 +24,7 @@ from raybo.record.contexts import ContextFields
 from raybo.record.description import Description
 from raybo.record.events import Asked, Tags
 from raybo.record.history import History, Proposal
-from raybo.record.origin import Origin, origin_of
+from raybo.record.origin import NEXT_GUESS, Origin, origin_of
 from raybo.space import Array, Row, Space
 
 Seconds = tuple[float, float]  # of wall time, and of this thread's processor time
@@ -98,7 +98,7 @@ def proposal_for(
     x = space.snap(proposal.x[None, :])
     row = space.rows(x)[0]
     if origin_of(proposal.tags) is Origin.GUESSED:
-        row = space.as_guessed(row)
+        row = space.as_guessed(row, NEXT_GUESS if NEXT_GUESS in proposal.tags else "guess")
     return proposal, row, x, seconds
 
 
@@ -161,9 +161,17 @@ def _expected_best(history: History, rng: np.random.Generator) -> Proposal | Non
 
 
 def _guessed(history: History) -> Proposal | None:
-    """The point at the guesses, if there are any and nothing has been proposed yet."""
-    if (x := history.cube.guess) is None or any(is_proposed(record.tags) for record in history.records):
+    """The point at the guesses, and then that at the next ones, if there are any and nothing else was proposed."""
+    if history.cube.guess is None:
         return None
-    if any(np.array_equal(record.x, x) for record in history.records):
-        return None
-    return Proposal(x, {"origin": Origin.GUESSED.value})
+    made = 0
+    for record in history.records:
+        if is_proposed(record.tags):
+            if origin_of(record.tags) is not Origin.GUESSED:
+                return None
+            made += 1
+    points: list[tuple[Array | None, Tags]] = [(history.cube.guess, {}), (history.cube.next_guess, {NEXT_GUESS: True})]
+    for x, tags in points[made:]:
+        if x is not None and not any(np.array_equal(record.x, x) for record in history.records):
+            return Proposal(x, {"origin": Origin.GUESSED.value, **tags})
+    return None

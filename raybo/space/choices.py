@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,7 @@ class Categorical:
 
     choices: Sequence[Any]
     guess: Any = field(default=UNSET, kw_only=True)
+    next_guess: ClassVar[None] = None  # only numbers have one
 
     @refusing(SpaceError, "the choices are a list of different objects, and a guess is one of them")
     def __post_init__(self) -> None:

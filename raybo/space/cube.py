@@ -106,9 +106,22 @@ class Cube:
 
         A guess opens its branch, unless the choice has a guess of its own or an earlier guess has opened another.
         """
-        if not any(self.guessed):
+        return self._at(self.guesses) if any(self.guessed) else None
+
+    @cached_property
+    def next_guess(self) -> Array | None:  # (d,)
+        """The snapped point at the next guesses, and at the guesses on other axes; None if there is no next guess."""
+        following = [(i, each.next_guess) for i, each in enumerate(self._parameters) if each.next_guess is not None]
+        if not following:
             return None
-        x, chosen = self.guesses.copy(), set(np.flatnonzero(self.guessed).tolist())
+        x = self.guesses.copy()
+        for i, value in following:
+            x[i] = self._parameters[i].encode([value])[0]
+        return self._at(x)
+
+    def _at(self, x: Array) -> Array:  # (d,) -> (d,)
+        """Return the snapped point at coordinates of the guesses, whose branches it opens."""
+        x, chosen = x.copy(), set(np.flatnonzero(self.guessed).tolist())
         for i in np.flatnonzero(self.guessed):
             condition = self.conditions[i]
             while condition is not None and condition[0] not in chosen:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybo.common.errors import SpaceError
+from raybo.common.messages import shown
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -22,13 +23,18 @@ class Guessed(Protocol):
     def guess(self) -> Any: ...
     @property
     def has_guess(self) -> bool: ...
+    @property
+    def next_guess(self) -> Any: ...
     def accept(self, value: object, name: str) -> Any: ...
 
 
 def check_guess(parameter: Guessed, name: str) -> None:
-    """Raise SpaceError if the guess is not one of the parameter's values."""
-    if parameter.has_guess:
+    """Raise SpaceError if a guess is not one of the parameter's values, or the next one is the only one."""
+    given = [parameter.guess] * parameter.has_guess + [parameter.next_guess] * (parameter.next_guess is not None)
+    for guess in given:
         try:
-            parameter.accept(parameter.guess, name)
+            parameter.accept(guess, name)
         except SpaceError as error:
             raise SpaceError(f"{error}; a guess must be one of its values") from None
+    if given and not parameter.has_guess:
+        raise SpaceError(f"{name}: next_guess={shown(parameter.next_guess)} without a guess; call it guess")

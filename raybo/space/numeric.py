@@ -32,6 +32,7 @@ class _Number:
     """Shared by both kinds: rows of a journal hold the numbers themselves."""
 
     guess: Any
+    next_guess: Any
 
     @abstractmethod
     def accept(self, value: object, name: str) -> Any: ...
@@ -63,8 +64,10 @@ class _Number:
         """Return the values at the coordinates as rows hold them."""
         return self.decode(u)
 
-    def _guess_to_json(self) -> dict[str, Any]:
-        return {"guess": self.guess} if self.has_guess else {}
+    def guesses_to_json(self) -> dict[str, Any]:
+        """Return the guesses by name; empty if there is none."""
+        given = {"guess": self.guess, "next_guess": self.next_guess}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,6 +85,8 @@ class Float(_Number):
         guess: where you believe the best value lies: `Float(1e-5, 1, log=True, guess=1e-3)`. The first trial is at the
             guesses of all parameters, and `auto`, `ei` and `gp-ucb` favour their neighbourhood until results say
             otherwise.
+        next_guess: where else it may lie. If any parameter has one, the second trial is at them, and at the guesses of
+            the parameters without one. The search does not favour their neighbourhood.
     Example:
         >>> space = raybo.Space({"rate": raybo.Float(1e-5, 1, log=True, guess=1e-3)})
         >>> raybo.Searcher(space, seed=0).ask().config
@@ -94,6 +99,7 @@ class Float(_Number):
     step: float | None = None
     scale: Scale = field(default="linear", kw_only=True)
     guess: float | None = field(default=None, kw_only=True)
+    next_guess: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         _plain_numbers(self, float)
@@ -190,7 +196,7 @@ class Float(_Number):
     def to_json(self) -> dict[str, Any]:
         """Return a JSON description, which `Space.from_json` reads."""
         description = {"type": "float", "low": self.low, "high": self.high, "log": self.log, "step": self.step}
-        return description | ({"scale": "logit"} if self.scale == "logit" else {}) | self._guess_to_json()
+        return description | ({"scale": "logit"} if self.scale == "logit" else {}) | self.guesses_to_json()
 
     def level_index(self, u: Array) -> NDArray[np.int64]:  # (n,)
         """Return the indices of the values at the coordinates; for stepped and constant parameters only."""
@@ -216,7 +222,7 @@ class Integer(_Number):
     If low equals high, it is a constant.
 
     Attributes:
-        guess: where you believe the best value lies, as in `Float`: `Integer(1, 12, guess=3)`.
+        guess, next_guess: where you believe the best value lies, as in `Float`: `Integer(1, 12, guess=3)`.
     Example:
         >>> searcher = raybo.Searcher({"depth": raybo.Integer(1, 9, step=4)}, "random", seed=0)
         >>> sorted({trial.config["depth"] for trial in searcher.ask(30)})
@@ -228,6 +234,7 @@ class Integer(_Number):
     log: bool = False
     step: int = 1
     guess: int | None = field(default=None, kw_only=True)
+    next_guess: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         _plain_numbers(self, int)
@@ -293,7 +300,7 @@ class Integer(_Number):
     def to_json(self) -> dict[str, Any]:
         """Return a JSON description, which `Space.from_json` reads."""
         description = {"type": "integer", "low": self.low, "high": self.high, "log": self.log, "step": self.step}
-        return description | self._guess_to_json()
+        return description | self.guesses_to_json()
 
     def numbers(self, u: Array) -> Array:  # (n,) -> (n,)
         """Return the values at the coordinates as an array."""
@@ -326,13 +333,13 @@ def _logit(values: Array) -> Array:
 def _repr(parameter: Float | Integer, more: Sequence[str] = ()) -> str:
     """Return a parameter as its user would write it; fields newer than 0.1 only if they are given."""
     fields = [f"{name}={getattr(parameter, name)!r}" for name in ("low", "high", "log", "step")]
-    guess = [f"guess={parameter.guess!r}"] if parameter.has_guess else []
-    return f"{type(parameter).__name__}({', '.join([*fields, *more, *guess])})"
+    guesses = [f"{name}={value!r}" for name, value in parameter.guesses_to_json().items()]
+    return f"{type(parameter).__name__}({', '.join([*fields, *more, *guesses])})"
 
 
 def _plain_numbers(parameter: Float | Integer, kind: type) -> None:
     """Turn numpy's numbers, and 1.0 for 1, into plain numbers if nothing is lost."""
-    for name in ("low", "high", "step", "guess"):
+    for name in ("low", "high", "step", "guess", "next_guess"):
         value = getattr(parameter, name)
         if is_number(value) and kind(value) == value:
             object.__setattr__(parameter, name, kind(value))

@@ -104,12 +104,13 @@ class Space:
             return
         self.cube.allows(self.cube.rest[None, :])  # raises if nothing satisfies them
         guessed = [axis for axis, is_guessed in enumerate(self.cube.guessed) if is_guessed]
-        row: Row = [
-            parameter.pack(parameter.guess, name) if i in guessed else None
-            for i, (name, parameter) in enumerate(zip(self.names, self.parameters.values(), strict=True))
-        ]
-        if broken := self._broken(row):
-            raise SpaceError(f"the guesses break the rule {broken}")
+        for which in ("guess", "next_guess"):
+            row: Row = [
+                parameter.pack(_guess_of(parameter, which), name) if i in guessed else None
+                for i, (name, parameter) in enumerate(zip(self.names, self.parameters.values(), strict=True))
+            ]
+            if broken := self._broken(row):
+                raise SpaceError(f"the guesses break the rule {broken}")
 
     def _broken(self, row: Row) -> str:
         """Return the first rule that a configuration breaks, with the values that break it; empty if none."""
@@ -124,12 +125,12 @@ class Space:
         return ""
 
     @refusing(SpaceError, ROW)
-    def as_guessed(self, row: Row) -> Row:
-        """Return the row at the guesses with the guesses as the user wrote them, not as they are decoded."""
+    def as_guessed(self, row: Row, which: str = "guess") -> Row:
+        """Return the row at the guesses, or at the next ones, as the user wrote them and not as they are decoded."""
         exact = [*row]
         for i, (name, parameter) in enumerate(zip(self.names, self.parameters.values(), strict=True)):
             if self.cube.guessed[i] and row[i] is not None and not isinstance(parameter, Categorical):
-                exact[i] = parameter.accept(parameter.guess, name)
+                exact[i] = parameter.accept(_guess_of(parameter, which), name)
         return row if self._broken(exact) else exact
 
     @refusing(SpaceError, ROW)
@@ -292,6 +293,12 @@ class Space:
                 for (name, parameter), value in zip(self.template.items(), row, strict=True)
             }
         return cast(Config, filled(self.template, row))
+
+
+def _guess_of(parameter: Parameter, which: str) -> Any:
+    """Return the guess, or the next one of a parameter that has one."""
+    is_next = which == "next_guess" and parameter.next_guess is not None
+    return parameter.next_guess if is_next else parameter.guess
 
 
 def _value(parameter: Parameter, value: float | int | None) -> Any:

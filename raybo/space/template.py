@@ -232,10 +232,10 @@ def template_from_json(description: Any) -> Any:
         kind_of = HalfOpen if description.get("open") else Float
         values = (description["low"], description["high"], log, description["step"])
         scale: Scale = "linear" if log else description.get("scale", "linear")
-        return kind_of(*values, scale=scale, guess=description.get("guess"))
+        return kind_of(*values, scale=scale, **_guesses(description))
     if kind == "integer":
         values = (description["low"], description["high"], log, description["step"])
-        return Integer(*values, guess=description.get("guess"))
+        return Integer(*values, **_guesses(description))
     if kind in ("categorical", "ordinal"):
         choices = [object_from_json(choice) for choice in description["choices"]]
         return (Ordinal if kind == "ordinal" else Categorical)(choices, **_guess_from_json(description, choices))
@@ -248,6 +248,10 @@ def template_from_json(description: Any) -> Any:
         items = [template_from_json(value) for value in description["items"]]
         return tuple(items) if kind == "tuple" else items
     return object_from_json(description["value"])
+
+
+def _guesses(description: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: description[name] for name in ("guess", "next_guess") if name in description}
 
 
 def _guess_from_json(description: Mapping[str, Any], choices: list[Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -105,9 +106,9 @@ def directory(tmp_path):
     return tmp_path
 
 
-def raybo_there(cluster, directory, *arguments):
+def raybo_there(cluster, directory, *arguments, stderr=subprocess.STDOUT):
     command = [sys.executable, "-m", "raybo.cli", *map(str, arguments), "--address", cluster.dashboard]
-    return cluster.run(*command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return cluster.run(*command, cwd=directory, stdout=subprocess.PIPE, stderr=stderr)
 
 
 def output(process, code=0):
@@ -157,3 +158,27 @@ def test_submitted_study_survives_the_loss_of_a_node(cluster, directory):
     assert f"{here} has all of {name}: 0 new events" in output(
         raybo_there(cluster, directory, "fetch", name, "-o", here)
     )
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(not hosts.are_possible(), reason="needs root and network namespaces")
+def test_scripts_submit_and_fetch_by_json(cluster, directory):
+    there, here = directory / "there" / "study.db", directory / "here.db"
+
+    def asked(*arguments):
+        return json.loads(output(raybo_there(cluster, directory, *arguments, "--json", stderr=subprocess.DEVNULL)))
+
+    job = asked("submit", "job.py", "--method", "random", "--trials", 3, "--storage", there, "-o", here)
+    assert job.keys() == {"name", "state", "exit_code", "began", "target", "storage", "message"}
+    assert job["storage"] == str(there)
+    assert not here.exists()  # it does not wait for the study
+    until(lambda: asked("jobs")[0]["state"] not in ("PENDING", "RUNNING"), "the end of the job")
+    (ended,) = asked("jobs")
+    assert (ended["name"], ended["state"], ended["exit_code"]) == (job["name"], "SUCCEEDED", 0)
+    events = raybo.load(there).events
+    brought = asked("fetch", job["name"], "-o", here)
+    assert brought == {"path": str(here), "events": len(events), "added": len(events), "ahead": 0}
+    assert raybo.load(here).events == events
+    assert asked("fetch", job["name"], "-o", here) == {**brought, "added": 0}

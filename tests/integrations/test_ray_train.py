@@ -89,6 +89,7 @@ def test_other_exceptions_are_no_trainers():
 JOB = """
 import os
 import signal
+import time
 
 import raybo
 from raybo.integrations.ray_train import report_to_trial

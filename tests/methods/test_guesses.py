@@ -42,6 +42,56 @@ def test_the_first_trial_is_at_the_guesses(name):
         searcher.tell(searcher.ask(), float(number % 3), **observed(methods.make(name), number))
 
 
+NEXT = {
+    "lr": Float(1e-5, 1, log=True, guess=1e-3, next_guess=0.1),
+    "n": Integer(1, 12, guess=3, next_guess=9),
+    "k": Categorical(["a", "b", "c"], guess="b"),
+    "z": Float(0, 1),
+}
+
+
+@pytest.mark.parametrize("name", ["auto", "random", "turbo"])
+def test_the_second_trial_is_at_the_next_guesses(name):
+    searcher = Searcher(NEXT, name, seed=2, trials=20)
+    first, second, third = searcher.ask(3)
+    assert first.config == {"lr": 1e-3, "n": 3, "k": "b", "z": 0.5}
+    assert second.config == {"lr": 0.1, "n": 9, "k": "b", "z": 0.5}
+    assert [trial.origin for trial in (first, second, third)] == [Origin.GUESSED, Origin.GUESSED, None]
+    assert searcher.explain(second) == "where the best may lie by the next guesses"
+
+
+def test_known_next_guesses_are_not_repeated():
+    searcher = Searcher(NEXT, "auto", seed=2)
+    searcher.add({"lr": 0.1, "n": 9, "k": "b", "z": 0.5}, 1.0)
+    assert [trial.origin for trial in searcher.ask(2)] == [Origin.GUESSED, None]
+    other = Searcher(NEXT, "auto", seed=2)
+    other.add({"lr": 1e-3, "n": 3, "k": "b", "z": 0.5}, 1.0)
+    assert [trial.config["n"] for trial in other.ask(1)] == [9]
+
+
+def test_the_next_guess_says_nothing_of_the_first():
+    searcher = Searcher(NEXT, "auto", "min", seed=2, initial=8)
+    for value in (3.0, 0.0):  # the second is good, which does not confirm the first
+        searcher.tell(searcher.ask(), value)
+    assert held(searcher.history) is not None
+    while held(searcher.history) is not None and len(searcher.trials) < 8:
+        trial = searcher.ask()
+        searcher.tell(trial, 3.0 if "by_guess" in trial.tags else 1.0)
+    assert len(searcher.trials) == 5  # two others contradict it
+
+
+def test_next_guesses_are_kept_and_checked():
+    space = Space(NEXT)
+    assert Space.from_json(json.loads(json.dumps(space.to_json()))) == space
+    assert repr(NEXT["n"]) == "Integer(low=1, high=12, log=False, step=1, guess=3, next_guess=9)"
+    with pytest.raises(SpaceError, match="next_guess=3 without a guess"):
+        Integer(1, 12, next_guess=3)
+    with pytest.raises(SpaceError, match="a guess must be one of its values"):
+        Integer(1, 12, guess=3, next_guess=13)
+    with pytest.raises(SpaceError, match="the guesses break the rule"):
+        Space(NEXT, where=["n < 8"])
+
+
 def test_known_guesses_are_not_repeated():
     searcher = Searcher(GUESSED, "auto", seed=2)
     searcher.add({"lr": 1e-3, "n": 3, "k": "b", "size": 32, "z": 0.5}, 1.0)

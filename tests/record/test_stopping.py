@@ -125,22 +125,29 @@ def test_what_is_no_limit_is_refused_by_name(limits):
 
 
 def test_what_is_not_worth_its_cost_ends_a_study():
-    def stopping(gains, takes, **limits):
+    def stopping(gains, takes, results=14, **limits):
         found = Stopping(Limits(stop_when_not_worth=0.01, **limits), Goals())
-        for number, gain in enumerate(gains):
-            found.hear(asked(number, gain=gain, takes=takes))
+        for number in range(results):
+            found.hear(asked(number))
+            found.hear(told(number, 0.5))
+        for number, (gain, seconds) in enumerate(zip(gains, takes, strict=True), results):
+            found.hear(asked(number, gain=gain, takes=seconds))
         return found
 
-    assert stopping([1e-5] * 2, 60.0).reason == ""
-    assert stopping([1e-5, 1.0, 1e-5, 1e-5], 60.0).reason == ""
-    ended = stopping([1e-4, 1e-4, 2e-4], 120.0)  # 0.003 to 0.006 an hour
-    assert ended.worth == pytest.approx(0.006)
+    assert stopping([1e-5] * 4, [60.0] * 4).reason == ""
+    assert stopping([1.0] + [1e-5] * 4, [60.0] * 5).reason == ""
+    ended = stopping([1.0, *[1e-4] * 3, *[2.25e-4] * 2], [120.0] * 6)  # 0.003 to 0.007 an hour
+    assert ended.worth == pytest.approx(0.0045)
     assert ended.reason == (
-        "the next hour of a worker is not worth it: the last 3 proposals were expected to improve value by 0.006 for "
-        "it at most"
+        "the next hour of a worker is not worth it: the last 5 proposals were expected to improve value by 0.0045 for "
+        "it"
     )
-    assert stopping([1e-4] * 3, 12.0).reason == ""
-    assert stopping([1e-4] * 3, 120.0, price=0.1).reason == ""
-    assert stopping([1e-4] * 3, 12.0, price=10.0).reason.startswith("the next unit of money is not worth it")
+    assert stopping([1e-4] * 5, [120.0] * 5, results=13).reason == ""
+    assert (
+        stopping([1e-4] * 5, [*[120.0] * 4, 1.0]).reason != ""
+    )  # the short one promises much an hour, and is over at once
+    assert stopping([1e-4] * 5, [12.0] * 5).reason == ""
+    assert stopping([1e-4] * 5, [120.0] * 5, price=0.1).reason == ""
+    assert stopping([1e-4] * 5, [12.0] * 5, price=10.0).reason.startswith("the next unit of money is not worth it")
     with pytest.raises(MethodError, match="stop_when_not_worth must be a finite number above 0, got 0"):
         Limits(stop_when_not_worth=0)

@@ -75,7 +75,7 @@ def test_one_earlier_study_has_one_first_point(earlier):
     assert "middle" in searcher.trials[1].tags
 
 
-@pytest.mark.parametrize(("method", "trials"), [("auto", 6), ("gp-ucb", 12), ("ei", 12), ("random", 4), ("turbo", 8)])
+@pytest.mark.parametrize(("method", "trials"), [("auto", 12), ("gp-ucb", 12), ("ei", 12), ("random", 4), ("turbo", 8)])
 def test_a_misleading_prior_costs_its_one_trial(method, trials):
     wrong = [study(SPACE, lambda config: -job()(config), 40, "sobol", seed=k) for k in range(3)]
     searcher, alone = (Searcher(SPACE, method, "min", 2, trials=40, prior=prior) for prior in (wrong, ()))

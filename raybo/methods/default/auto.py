@@ -30,8 +30,8 @@ What it does, and why:
 - Constraints: expected improvement on one model, times the probability that all hold. A bound in its place stays off
   the edge of what is allowed, where the best usually is: it gains little there beside what the probability loses.
   Several metrics: expected hypervolume improvement, which bounds of scalarisations did not beat (`multi_objective`).
-- If trials that report are ended early, another model: see `curves`. It is that of jobs with cheap versions too: see
-  `fidelities`.
+- If trials that report are ended early, another model: see `curves`. It is that of jobs with cheap versions too, if
+  these save enough: see `fidelities`.
 - From 150 results on one model, and beyond 400 trials that of the observations that matter to a proposal, see
   `local_models`. Studies that raybo 0.1 began continue by its rule, see `auto_0_1`.
 """
@@ -63,6 +63,7 @@ from raybo.methods.parts.local_models import ManyObservations, is_large, ranked
 from raybo.methods.parts.memory_limit import with_memory_limit
 from raybo.methods.parts.multi_objective import FitOptions, maximise_goals
 from raybo.methods.parts.next_point import solve_apart, taken
+from raybo.methods.parts.prior_points import misled
 from raybo.methods.parts.trial_costs import costs_that_matter, per_cost
 from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
@@ -114,10 +115,11 @@ class Auto(Method):
         """Return the next point, by the first rule that applies."""
         if history.generation == 1:
             return propose_as_0_1(history, rng, self.initial)
-        if history.fidelity is not None:
-            return propose_at_fidelity(history, rng, self.initial, transform(history))
+        has_fidelity = history.fidelity is not None
+        if has_fidelity and (chosen := propose_at_fidelity(history, rng, self.initial, transform(history))):
+            return chosen
         limited = with_memory_limit(history)
-        if limited.goals.is_plain and has_cut_curves(history):
+        if limited.goals.is_plain and has_cut_curves(history) and not has_fidelity:
             return propose_for_last_step(history, rng, self.initial, transform(history))
         if is_first(history, self.initial):
             return first_point(history, rng)
@@ -231,7 +233,7 @@ def committee_of(history: History, members: Sequence[str] = tuple(MEMBERS)) -> F
         history.cube.categorical,
         history.X_pending,
         last.get("models", {}),
-        len(history),
+        len(history) - misled(history),
         added=added_noise(history, outputs),
         best=history.X[leader(history)],
         members=members,

@@ -1,6 +1,7 @@
 """The use of a space's guesses by `auto`, `ei` and `gp-ucb`.
 
-The first trial is at the guesses, whatever the method; `Searcher` sees to that. After it, every other point of the
+The first trial is at the guesses, whatever the method, and the second at the next guesses if there are any; `Searcher`
+sees to that. After them, every other point of the
 initial design is drawn from the belief in the guesses; then the belief weights the acquisition, less and less
 (`acquisition.guess`).
 
@@ -17,7 +18,7 @@ import numpy as np
 from raybo.acquisition import Acquisition
 from raybo.acquisition.guess import Belief, Believing
 from raybo.record.history import History, Proposal
-from raybo.record.origin import Origin
+from raybo.record.origin import NEXT_GUESS, Origin
 from raybo.record.states import State
 
 PLANNED = 50  # trials, where nobody said how many
@@ -41,7 +42,8 @@ def held(history: History) -> Belief | None:
     led, others = [], []
     for record in history.records:
         if record.state is State.FINISHED:
-            is_led = record.tags.get("origin") == Origin.GUESSED or "by_guess" in record.tags
+            is_first = record.tags.get("origin") == Origin.GUESSED and NEXT_GUESS not in record.tags
+            is_led = is_first or "by_guess" in record.tags
             if is_led:
                 led.append(record.y)
             elif "sobol" in record.tags:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # models take their time to load, and a study without a budge
 
 DIFFER = 3.0  # factor between the dearest and the cheapest trial, below which all cost the same
 LEAST = 3  # trials that say what they cost
+LEAST_OF_CHEAP = 2  # likewise, of a job with cheap versions, which begins with one configuration at two fidelities
 TAKES = "takes"  # the tag of the expected seconds of a proposal, and of the trials before it in the median
 OF = "takes_of"  # the tag of what it takes, if not seconds
 NEAR = 0.8, 1.25  # a ratio of seconds between these is none worth a word
@@ -55,13 +56,13 @@ class TrialCosts:
 
     @classmethod
     def of(cls, history: History) -> TrialCosts | None:
-        """Return the model of a history; None if fewer than three trials say how long they took."""
+        """Return the model of a history; None if too few trials say how long they took: three, or two at fidelities."""
         known = [
             (record, seconds)
             for record in history.records
             if (seconds := whole_run(record, history.steps, history.cost))
         ]
-        if len(known) < LEAST:
+        if len(known) < (LEAST if history.fidelity is None else LEAST_OF_CHEAP):
             return None
         from raybo.surrogate.log_linear import LogLinear, Slice
 
