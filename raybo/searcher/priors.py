@@ -89,7 +89,11 @@ def _source(given: Any, wanted: Wanted, known: Sequence[EarlierStudy]) -> list[E
     paths, are_many = journals_named(given, wanted.path)
     if are_many:
         return [] if known else _those_that_fit(paths, wanted, str(given))
-    if not paths[0].exists() and any(prior.study == paths[0].name for prior in known):
+    if (
+        known
+        and not paths[0].exists()
+        and (paths[0].suffix != ".db" or any(prior.study == paths[0].name for prior in known))
+    ):  # a directory, or a journal, that has given what it knows and is gone
         return []
     return [_read(paths[0], wanted)]
 

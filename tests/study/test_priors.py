@@ -250,6 +250,7 @@ def test_a_study_is_replayed_without_the_old_journals(earlier, tmp_path):
     shutil.copy(old / "0.db", tmp_path / "named.db")
     shutil.rmtree(old)
     assert begun(path, description, str(old / "*.db"), trials=2) == 0  # the same command continues
+    assert begun(path, description, old) == 0
     assert begun(path, description, [old / "0.db", tmp_path / "named.db"]) == 0
     opened = load(path)
     assert [prior.study for prior in opened.history.priors] == ["0.db", "1.db", "2.db"]

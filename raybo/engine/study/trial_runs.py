@@ -31,8 +31,9 @@ from raybo.record.events import KINDS, LOST, MEMORY, ContextObserved, EventData
 from raybo.record.origin import Origin
 from raybo.schedulers.rule import JOB
 
-TRAINER_SECONDS = 10.0  # for what is left of a trainer to end, after its trial's process
+TRAINER_SECONDS = 60.0  # for what is left of a trainer to end: a cleaner that is still being started ends only then
 LOOK_SECONDS = 0.2  # between two looks whether it has
+WATCH_SECONDS = 10.0  # between two looks for trainers of which nothing is known
 SHARE_SECONDS = 0.002  # a result waits this long for the proposal that follows it, to be committed with it
 
 
@@ -237,7 +238,7 @@ class TrialRuns:
         """End what is left of trainers whose trials this loop does not know: those of this study's last process."""
         while True:
             await asyncio.get_running_loop().run_in_executor(None, end_left)
-            await asyncio.sleep(TRAINER_SECONDS)
+            await asyncio.sleep(WATCH_SECONDS)
 
     def apply(self, dispatched: DispatchedTrial, occurrence: Occurrence, data: EventData) -> Step:
         """Perform what follows an occurrence by the table of a trial's life.
