@@ -110,6 +110,11 @@ NOISE = {
     "validation, jobs with trees": "validation-trees",
     "validation, others": "validation",
 }
+ALL_TREES = {
+    "development, jobs with trees": "trees",
+    "validation, jobs with trees": "validation-trees",
+    "fresh, jobs with trees": "test-trees",
+}
 AFTER = "after 20", "after 40", "after 60", "after 100", "final"
 
 
@@ -237,32 +242,51 @@ def workers():
         yield f"| {number} | {less} | {won_and_lost(one, other, names)} |"
 
 
-def tried(file, variant, seeds, prefix=""):
-    """A row per set: a change to `auto` less `auto`, on own and on other splits."""
+def tried(file, one, other, seeds, prefix="", sets=NOISE):
+    """A row per set: a change to `auto` less `auto` without it, on own and on other splits."""
     runs = found(file, *seeds)
-    one, other = runs[variant], runs["auto"]
-    for words, chosen in NOISE.items():
-        every = problems(chosen, one, other)
-        cells = " | ".join(interval(one, other, measure, every) for measure in ENDS)
-        yield f"| {prefix}{words} | {len(every)} | {cells} | {won_and_lost(one, other, every)} |"
-    for words, chosen in NOISE.items():
-        every = problems(chosen, one, other)
+    changed, unchanged = runs[one], runs[other]
+    for words, chosen in sets.items():
+        every = problems(chosen, changed, unchanged)
+        cells = " | ".join(interval(changed, unchanged, measure, every) for measure in ENDS)
+        yield f"| {prefix}{words} | {len(every)} | {cells} | {won_and_lost(changed, unchanged, every)} |"
+    for words, chosen in sets.items():
+        every = problems(chosen, changed, unchanged)
         if chosen.endswith("trees"):
-            worth = (f"{mine.of(m, every):.2f}" for mine in (runs["random"], other, one) for m in ELSEWHERE)
+            worth = (f"{mine.of(m, every):.2f}" for mine in (runs["random"], unchanged, changed) for m in ELSEWHERE)
             yield f"| {prefix}{words} | {' | '.join(worth)} |"
 
 
 def noise():
-    yield from tried("noise.csv", "auto-with-noise", (*range(10), *range(50, 60)))
+    yield from tried("noise.csv", "auto-with-noise", "auto", (*range(10), *range(50, 60)))
 
 
 def far():
-    yield from tried("far.csv", "auto-looking-far", (*range(10, 16), *range(60, 68)), "far: ")
+    yield from tried("far.csv", "auto-looking-far", "auto", (*range(10, 16), *range(60, 68)), "far: ")
+
+
+def ranked():
+    seeds = (*range(100, 103), *range(110, 116))
+    yield from tried("ranked.csv", "auto", "auto-0.2", seeds, "ranked: ", NOISE | ALL_TREES)
+    runs = found("ranked.csv", *seeds)
+    one, other = runs["auto"], runs["auto-0.2"]
+    every = [name for chosen in ALL_TREES.values() for name in problems(chosen, one, other)]
+    for measure in ("final", list(ELSEWHERE)[1]):
+        less = less_of(one, other, measure, *every)
+        cells = f"{interval(one, other, measure, every)} | {less.won} and {less.lost} (p {p_of(less.p)})"
+        yield f"| ranked: all {len(every)} jobs with trees, {measure} | {cells} |"
+    for rival, sets in {"auto-0.1": (NOISE | ALL_TREES), "optuna": NOISE}.items():
+        for words, chosen in sets.items():
+            if names := problems(chosen, one, runs[rival]):
+                cells = " | ".join(interval(one, runs[rival], measure, names) for measure in ENDS)
+                counts = won_and_lost(one, runs[rival], names)
+                yield f"| less `{rival}`: {words} | {len(names)} | {cells} | {counts} |"
 
 
 TABLES = {
     "noise": noise,
     "far": far,
+    "ranked": ranked,
     "beside 0.1": beside_0_1,
     "history": history,
     "choices": choices,

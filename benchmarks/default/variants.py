@@ -16,6 +16,7 @@ ABLATIONS = {  # `auto` with fewer models
     "auto-without-summed": "benchmarks.default.ablations.WithoutSummed",
 }
 FIRST = "auto-0.1"  # the rules of generation 1, which every change must beat
+EARLIER = {FIRST: 1, "auto-0.2": 2}  # `auto` by the rules of earlier releases, with their generation
 
 
 def with_workers(variant: str) -> tuple[str, int]:
@@ -54,7 +55,7 @@ def searcher(variant: str, space: raybo.Space, seed: int, trials: int) -> Asks:
 
     Args:
         variant: METHOD[:option=value ...] of raybo, MODULE.CLASS[:option=value ...] of a method that is not
-            registered, one of ABLATIONS, FIRST, or a peer's name.
+            registered, one of ABLATIONS or EARLIER, or a peer's name.
     Raises:
         ImportError: the peer's package is not installed.
     """
@@ -63,8 +64,8 @@ def searcher(variant: str, space: raybo.Space, seed: int, trials: int) -> Asks:
     name, options = parse_method(ABLATIONS.get(variant, variant))
     if name in PEERS:
         return cast(Asks, PEERS[name](space, seed))
-    if name == FIRST:
-        return raybo.Searcher(space, "auto", "min", seed, trials, generation=1)
+    if name in EARLIER:
+        return raybo.Searcher(space, "auto", "min", seed, trials, generation=EARLIER[name])
     if "." in name:
         module, _, cls = name.rpartition(".")
         importlib.import_module(module)

@@ -74,11 +74,7 @@ class Emulator:
 
     @property
     def leave_one_out_r2(self) -> float:
-        """The coefficient of determination of leave-one-out predictions, at most 1.
-
-        The residuals come from the factor: e_i = alpha_i / (A^-1)_ii (Rasmussen, Williams (2006), eq. 5.12).
-        """
-        inverse = np.linalg.inv(self.gp.L)
-        residuals = self.gp.alpha / np.square(inverse).sum(axis=0)
+        """The coefficient of determination of leave-one-out predictions, at most 1."""
+        residuals = self.gp.y - self.gp.leave_one_out()
         spread = float(np.var(self.gp.y))
         return 1.0 - float(np.mean(np.square(residuals))) / spread if spread > 0.0 else -math.inf

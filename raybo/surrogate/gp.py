@@ -132,6 +132,16 @@ class GP:
         noise = self.observations.noise(self.noise_variance)
         return float(np.log(np.diagonal(self.L)).sum() - 0.5 * np.log(noise).sum())
 
+    def leave_one_out(self, n: int | None = None) -> Array:  # (n,)
+        """Return the mean at each of the first n points given the others, y_i - alpha_i / (A^-1)_ii; ibid., eq. 5.12.
+
+        Args:
+            n: without points that are only believed; None for all.
+        """
+        y, inverse = self.y[:n], np.linalg.inv(self.L[:n, :n])
+        alpha = inverse.T @ (inverse @ (y - self.prior_mean))
+        return np.asarray(y - alpha / np.square(inverse).sum(axis=0))
+
     def mean(self, X: Array) -> Array:  # (m, d) -> (m,)
         """Return the mean of f at the rows of X, without the solves that a variance takes."""
         V, mean = self.kernel.inner(X), np.empty(len(X))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from raybo import Categorical, Float, Space
 from raybo.methods import make
@@ -14,7 +17,7 @@ from raybo.methods.parts.running_trials import predicted
 from raybo.record.events import Asked, Told
 from raybo.record.history import History
 from raybo.searcher import Searcher
-from raybo.surrogate import Likelihood, Observations, Tamed
+from raybo.surrogate import GP, Likelihood, Observations, Tamed
 from tests.schedulers.studies import curve, empty, end
 
 CONDITIONAL = {"model": Categorical([{"a": Float(0, 1)}, {"b": Float(0, 1), "c": Float(0, 1)}])}
@@ -250,3 +253,43 @@ def test_added_trials_are_no_points_of_the_design():
     searcher = Searcher(PLAIN, "auto", "max", 0)
     searcher.add({"a": 0.5, "b": 0.5, "c": "x"}, 0.2)
     assert searcher.ask().tags["middle"]
+
+
+def rough(config, rng):
+    return float(rng.normal())
+
+
+def smooth(config, rng):
+    return -((config["x"] - 0.3) ** 2) - (config["y"] - 0.6) ** 2
+
+
+def looked_far(function, generation=None, trials=24):
+    """The trials of a study that were proposed far away, as the model could not rank the better half."""
+    searcher = Searcher({"x": Float(0, 1), "y": Float(0, 1)}, "auto", seed=3, generation=generation)
+    rng = np.random.default_rng(0)
+    for _ in range(trials):
+        trial = searcher.ask()
+        searcher.tell(trial, function(trial.config, rng))
+    return [trial.number for trial in searcher.trials if trial.tags.get("acquisition") == "wide"]
+
+
+def test_every_fourth_proposal_is_far_away_if_the_model_cannot_rank():
+    assert looked_far(rough) == [11, 15, 19, 23]
+    assert looked_far(smooth) == []
+
+
+def test_studies_of_0_2_do_not_look_far():
+    assert looked_far(rough, generation=2) == []
+
+
+def test_the_better_half_is_ranked_leaving_each_out():
+    rng = np.random.default_rng(1)
+    X, y = rng.random((15, 2)), rng.integers(0, 6, 15).astype(float)  # with ties
+    model = model_of("plain", (False, False))
+    gp = GP.of(Observations.of(X, y, (False, False)), model, model.start(2))
+    better = y >= np.median(y)
+    expected = spearmanr(y[better], gp.leave_one_out()[better]).statistic
+    assert auto.rank_correlation(gp, 15) == pytest.approx(expected)
+    believing = gp.believing(rng.random((3, 2)))  # pending trials have no part in it
+    assert auto.rank_correlation(believing, 15) == pytest.approx(expected)
+    assert auto.rank_correlation(replace(gp, observations=replace(gp.observations, y=np.zeros(15))), 15) == 0.0

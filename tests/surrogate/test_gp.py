@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -138,6 +140,19 @@ def test_constant_means_are_generalised_least_squares_estimates(kernel, mixed):
     np.testing.assert_allclose(gp.posterior_gradient(X)[2], centred.posterior_gradient(X)[2], rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(gp.joint(X)[0], gp.posterior(X)[0], rtol=1e-12)
     assert gp.believing(X).prior_mean == gp.prior_mean
+
+
+def test_leave_one_out_means_are_those_of_gps_without_the_point(gp):
+    kept = gp.observations
+    means = [
+        GP.of(
+            Observations.of(np.delete(kept.X, i, 0), np.delete(kept.y, i) - gp.prior_mean, kept.categorical),
+            replace(gp.model, mean="zero"),
+            gp.theta,
+        ).mean(kept.X[i : i + 1])[0]
+        for i in range(gp.n)
+    ]
+    np.testing.assert_allclose(gp.leave_one_out(), np.array(means) + gp.prior_mean, atol=1e-8)
 
 
 def test_growing_a_factor_point_by_point_keeps_digits(gp):
