@@ -10,7 +10,7 @@ import pytest
 import raybo
 from raybo.common.errors import ObjectiveError, RayError
 from raybo.record.states import State
-from raybo.study.replay import replay
+from raybo.study.replay import replay, replay_verdicts
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})
 STEPS = 6
@@ -83,6 +83,7 @@ def test_a_verdict_ends_all_ranks_at_one_step(ray_session, tmp_path, log):
     study = tune(job_of(log), tmp_path / "a.db", trials=6, scheduler="median", scheduler_options={"startup": 2})
     assert study.count(State.PRUNED) > 0
     assert not [again for again in replay(study) if again.differs]
+    assert all(again.verdict == again.recorded for again in replay_verdicts(study))
     for trial in study.trials:
         steps = steps_of(log, trial.number)
         assert steps[1, 0] == steps[1, 1]
