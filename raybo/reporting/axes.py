@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import cast
 
 import numpy as np
@@ -110,6 +111,12 @@ def places_of(study: Study, trials: Sequence[Trial]) -> Array:  # (n, d)
             if value is not None:
                 places[n, axis.index] = value
     return places
+
+
+def pairs_of(study: Study, axes: Sequence[Axis]) -> list[tuple[Axis, Axis]]:
+    """Return the pairs that are open together in some trial; a choice with what it opens, half of a map, comes last."""
+    together = [pair for pair in combinations(axes, 2) if centre(study, *pair) is not None]
+    return sorted(together, key=lambda pair: any(b.name.startswith(f"{a.name}.") for a, b in (pair, pair[::-1])))
 
 
 def leader(study: Study) -> Trial | None:

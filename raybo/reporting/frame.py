@@ -14,7 +14,7 @@ from raybo.record.goals import Goal
 from raybo.space import Array
 
 FAR = 6.0  # interquartile ranges below the middle half: values beyond are left outside the frame
-DECADES = 3.0  # of positive, minimised values, above which their axis is logarithmic
+DECADES = 2.0  # of positive, minimised values, above which their axis is logarithmic
 INSIDE = 0.02  # of the axis, by which marks of values outside are within the frame
 
 
@@ -59,7 +59,10 @@ class Frame:
         reach = FAR * (third - first)
         low, high = float(at.min()), float(at.max())
         if reach > 0.0 and math.isfinite(reach):
-            low, high = (max(low, first - reach), high) if goal.larger_is_better else (low, min(high, third + reach))
+            if goal.larger_is_better:
+                low = float(at[at >= first - reach].min())
+            else:
+                high = float(at[at <= third + reach].max())
         if inside is not None and len(inside):
             must = np.log10(inside) if is_log else inside
             low, high = min(low, float(must.min())), max(high, float(must.max()))
@@ -107,7 +110,7 @@ class Frame:
 
 
 def is_logarithmic(goal: Goal, values: Array) -> bool:
-    """True if the axis of a metric is logarithmic: positive values are minimised over more than three decades."""
+    """True if the axis of a metric is logarithmic: positive values are minimised over more than two decades."""
     return not goal.larger_is_better and bool(values.min() > 0.0) and values.max() / values.min() > 10.0**DECADES
 
 

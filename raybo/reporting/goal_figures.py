@@ -14,7 +14,7 @@ from raybo.record.goals import Goal
 from raybo.record.pareto import hypervolume
 from raybo.record.states import FAILURES, State
 from raybo.record.trial import Trial
-from raybo.reporting.axes import axes_of, centre, leader, places_of
+from raybo.reporting.axes import axes_of, centre, leader, pairs_of, places_of
 from raybo.reporting.emulator import Emulator
 from raybo.reporting.frame import Frame
 from raybo.reporting.report_figure import ReportFigure
@@ -187,10 +187,10 @@ def success(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure 
     if not failed or study.space.d < 2:
         return None
     axes = [axes_of(study)[i] for i in order]
-    pair = next((pair for pair in combinations(axes, 2) if centre(study, *pair) is not None), None)
-    if pair is None:
+    pairs = pairs_of(study, axes)
+    if not pairs:
         return None
-    a, b = pair
+    a, b = pairs[0]
     through = centre(study, a, b) or leader(study)
     assert through is not None
     (u, x), (v, y) = a.grid(MAP), b.grid(MAP)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,7 +12,7 @@ from raybo.common.errors import MissingExtra, install_command
 from raybo.common.files import write_file
 from raybo.record.states import FAILURES, State
 from raybo.record.trial import Trial
-from raybo.reporting.axes import Axis, axes_of, centre, leader, places_of
+from raybo.reporting.axes import Axis, axes_of, centre, leader, pairs_of, places_of
 from raybo.reporting.emulator import Emulator
 from raybo.reporting.frame import Frame, colour_range
 from raybo.reporting.goal_figures import front_frame, front_line
@@ -76,8 +75,8 @@ def write_image(study: Study, path: Path) -> None:
             _first(study, first)
             _importance(study, found, second)
             axes = [axis for axis in (axes_of(study)[i] for i in found.order) if centre(study, axis) is not None]
-            if pair := next((pair for pair in combinations(axes, 2) if centre(study, *pair) is not None), None):
-                _map(study, emulator, *pair, third)
+            if pairs := pairs_of(study, axes):
+                _map(study, emulator, *pairs[0], third)
             else:
                 third.set_axis_off()
             for k, plot in enumerate(np.atleast_1d(lower.subplots(1, min(SHOWN, len(axes))))):
@@ -124,8 +123,7 @@ def _best_so_far(study: Study, plot: Axes) -> None:
     plot.plot(numbers[inside], values[inside], ".", color=BLUE, alpha=0.6, label="trial")
     if frame.is_outside.any():
         far = numbers[frame.is_outside]
-        mark = "v" if frame.larger_is_better else "^"
-        plot.plot(far, np.full(len(far), frame.worst), mark, color=BLUE, markersize=4, label="far worse")
+        plot.plot(far, np.full(len(far), frame.worst), _far_worse(frame), color=BLUE, markersize=4, label="far worse")
     if done:
         line = best_line(study, done)
         plot.step([*numbers, len(study.trials) - 1], [*line, line[-1]], where="post", color=ORANGE, label="best so far")
@@ -161,7 +159,9 @@ def _slice(study: Study, emulator: Emulator, axis: Axis, plot: Axes, *, first: b
     frame = Frame.of(study.goal, values)
     if frame.is_log:
         plot.set_yscale("log")
-    plot.plot(places_of(study, done)[:, axis.index], values, ".", color=BLUE, alpha=0.35, label="trial")
+    places, far = places_of(study, done)[:, axis.index], frame.is_outside
+    plot.plot(places[~far], values[~far], ".", color=BLUE, alpha=0.35, label="trial")
+    plot.plot(places[far], np.full(int(far.sum()), frame.worst), _far_worse(frame), color=BLUE, alpha=0.5, markersize=4)
     if axis.is_stepped:
         ends = np.maximum([middle - below, above - middle], 0.0)
         plot.errorbar(at, middle, ends, fmt="_", color=ORANGE, markersize=9, elinewidth=0.9, label="model")
@@ -173,6 +173,11 @@ def _slice(study: Study, emulator: Emulator, axis: Axis, plot: Axes, *, first: b
     _scale(plot, axis, "x")
     if first:
         plot.legend(**LEGEND)
+
+
+def _far_worse(frame: Frame) -> str:
+    """Return the mark that points to where values outside the frame are."""
+    return "v" if frame.larger_is_better else "^"
 
 
 def _map(study: Study, emulator: Emulator, a: Axis, b: Axis, plot: Axes) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
 from typing import Any, cast
 
 import numpy as np
 
 from raybo.record.states import FAILURES, State
 from raybo.record.trial import Trial
-from raybo.reporting.axes import Axis, axes_of, centre, leader, leader_in_words, places_of
+from raybo.reporting.axes import Axis, axes_of, centre, leader, leader_in_words, pairs_of, places_of
 from raybo.reporting.emulator import Emulator
 from raybo.reporting.frame import Frame, colour_range
 from raybo.reporting.report_figure import ReportFigure
@@ -101,7 +100,7 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure
         return None
     go = plotly()
     axes = [axes_of(study)[i] for i in order[: 2 * PAIRED]]
-    together = [pair for pair in combinations(axes, 2) if centre(study, *pair) is not None]
+    together = pairs_of(study, axes)
     chosen = [axis for axis in axes if any(axis in pair for pair in together)][:PAIRED]
     pairs = [(a, b) for a, b in together if a in chosen and b in chosen]
     if not pairs:

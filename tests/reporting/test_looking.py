@@ -16,6 +16,7 @@ from raybo.journal import Journal, in_use
 from raybo.record.description import Description
 from raybo.record.events import Asked, Failed, Told
 from raybo.record.goals import Goals
+from raybo.reporting.axes import axes_of, pairs_of
 from raybo.reporting.story_figures import stories
 from raybo.reporting.summary import best_trials, facts
 from raybo.reporting.trial_view import trial_view
@@ -217,8 +218,18 @@ def test_parallel_lines_are_trials_with_the_best_last(ended):
     assert 10**a == pytest.approx([trial.config["a"] for trial in done])
     assert b == pytest.approx([trial.config["b"] for trial in done])
     assert c == pytest.approx([trial.config["c"] for trial in done])
-    assert value[-1] == ended.best.value
+    is_log = ended.mode == "min"  # losses over more than two decades
+    assert (10 ** value[-1] if is_log else value[-1]) == pytest.approx(ended.best.value)
     assert lines.line.reversescale is (ended.mode == "min")
+
+
+def test_maps_of_a_choice_with_what_it_opens_come_last():
+    branches = raybo.Categorical([{"kind": "svm", "C": raybo.Float(0, 1)}, {"kind": "knn", "k": raybo.Integer(1, 9)}])
+    study = run("random", 12, space={"model": branches, "x": raybo.Float(0, 1)}, failing=0.0)
+    pairs = [{a.name, b.name} for a, b in pairs_of(study, axes_of(study))]
+    assert pairs[-2:] == [{"model", "model.svm.C"}, {"model", "model.knn.k"}]
+    assert {"model.svm.C", "model.knn.k"} not in pairs  # never open together
+    assert len(pairs) == 5
 
 
 def test_summary_counts_trials_and_ranks_by_mode(ended):
