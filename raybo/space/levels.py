@@ -30,11 +30,13 @@ class Guessed(Protocol):
 
 def check_guess(parameter: Guessed, name: str) -> None:
     """Raise SpaceError if a guess is not one of the parameter's values, or the next one is the only one."""
-    given = [parameter.guess] * parameter.has_guess + [parameter.next_guess] * (parameter.next_guess is not None)
-    for guess in given:
+    given = {"guess": parameter.guess} if parameter.has_guess else {}
+    if parameter.next_guess is not None:
+        given["next_guess"] = parameter.next_guess
+    for which, guess in given.items():
         try:
             parameter.accept(guess, name)
         except SpaceError as error:
-            raise SpaceError(f"{error}; a guess must be one of its values") from None
+            raise SpaceError(f"{error}; a {which} must be one of its values") from None
     if given and not parameter.has_guess:
         raise SpaceError(f"{name}: next_guess={shown(parameter.next_guess)} without a guess; call it guess")
