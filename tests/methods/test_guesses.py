@@ -86,7 +86,7 @@ def test_next_guesses_are_kept_and_checked():
     assert repr(NEXT["n"]) == "Integer(low=1, high=12, log=False, step=1, guess=3, next_guess=9)"
     with pytest.raises(SpaceError, match="next_guess=3 without a guess"):
         Integer(1, 12, next_guess=3)
-    with pytest.raises(SpaceError, match="a guess must be one of its values"):
+    with pytest.raises(SpaceError, match="a next_guess must be one of its values"):
         Integer(1, 12, guess=3, next_guess=13)
     with pytest.raises(SpaceError, match="the guesses break the rule"):
         Space(NEXT, where=["n < 8"])
