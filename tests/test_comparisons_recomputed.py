@@ -21,6 +21,11 @@ VARIANTS = {"Optuna's TPE": "optuna", "Optuna's GP sampler": "optuna-gp", "BoTor
 VARIANTS |= {"HEBO": "hebo", "without the warped model": "auto-without-warped", "the plain model alone": "auto-plain"}
 VARIANTS |= {"without the summed model": "auto-without-summed"}
 OF_TREES = "(xgboost|extra-trees|forest|gradient|lightgbm|histogram)-"
+TREES = {
+    "development": "xgboost-australian|xgboost-diabetes|extra-trees-vehicle|forest-kc1|gradient-friedman|lightgbm-wine",
+    "validation": "first-study|xgboost-vehicle|histogram-made|forest-diabetes|extra-trees-(digits|friedman)|lightgbm-a.*",
+    "fresh": ".*-(cancer|friedman[23]|hastie|sparse|wilt|quantiles)",
+}
 SETS = {
     "BBOB in 2 dimensions": r"bbob-2d-.*",
     "BBOB in 5 dimensions": r"bbob-5d-.*",
@@ -106,6 +111,11 @@ def test_tests_of_the_default_follow_from_the_runs():
             seeds = range(10, 16) if "development" in name else range(60, 68)
             with_first = f"(first-study|{OF_TREES}.*)"
             problems = with_first if name.endswith("trees") else f"(?!{with_first}).*"
+        elif name.startswith(("ranked: ", "less `")):
+            file, other = "default/ranked.csv", name.split("`")[1] if "`" in name else "auto-0.2"
+            part = re.search(r": (\w+), (jobs with trees)?", name)
+            seeds = range(100, 116) if part[2] else range(100, 101) if part[1] == "development" else range(110, 112)
+            problems = TREES[part[1]] if part[2] else f"(?!first-study|{OF_TREES}).*"
         elif name == "Optuna's TPE" and len(cells) == 3:
             seeds = range(30, 36)
         elif len(cells) > 3:  # every fourth problem, which SMAC ran on all of
@@ -114,7 +124,7 @@ def test_tests_of_the_default_follow_from_the_runs():
         counts = (by_problem(file, one, other, measure, problems, seeds)[1] for measure in ("final", "mean"))
         assert printed_counts == ", ".join(counts), row
         checked += 1
-    assert checked == 23
+    assert checked == 33
     text = " ".join(" ".join(lines).split())
     found = (
         by_problem("default/validation.csv", "auto", "auto-0.1", m, ".*", range(30, 36))[1] for m in ("mean", "final")
