@@ -22,8 +22,8 @@ VARIANTS |= {"HEBO": "hebo", "without the warped model": "auto-without-warped", 
 VARIANTS |= {"without the summed model": "auto-without-summed"}
 OF_TREES = "(xgboost|extra-trees|forest|gradient|lightgbm|histogram)-"
 TREES = {
-    "development": "xgboost-australian|xgboost-diabetes|extra-trees-vehicle|forest-kc1|gradient-friedman|lightgbm-wine",
-    "validation": "first-study|xgboost-vehicle|histogram-made|forest-diabetes|extra-trees-(digits|friedman)|lightgbm-a.*",
+    "development": "xgboost-(australian|diabetes)|extra-trees-vehicle|forest-kc1|gradient-friedman|lightgbm-wine",
+    "validation": "first-study|xgboost-vehicle|histogram-made|forest-d.*|extra-trees-(digits|friedman)|lightgbm-a.*",
     "fresh": ".*-(cancer|friedman[23]|hastie|sparse|wilt|quantiles)",
 }
 SETS = {
