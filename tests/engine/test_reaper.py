@@ -13,6 +13,7 @@ import pytest
 
 from raybo.engine.reaper import end_processes, processes_in
 from raybo.engine.temporary_directories import LOCK, remove_leftovers
+from tests.processes import is_alive
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
 
@@ -73,13 +74,6 @@ with reaped(directory):
 """
 
 
-def lives(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM", "SIGHUP", None])
 def test_no_process_or_directory_outlives_a_command(tmp_path, how):
@@ -92,6 +86,6 @@ def test_no_process_or_directory_outlives_a_command(tmp_path, how):
     )
     assert ran.returncode == (0 if how is None else -getattr(signal, how)), ran.stderr
     give_up = time.monotonic() + 30
-    while lives(int(ran.stdout)) or (how is not None and directory.exists()):
+    while is_alive(int(ran.stdout)) or (how is not None and directory.exists()):
         assert time.monotonic() < give_up
         time.sleep(0.05)

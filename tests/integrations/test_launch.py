@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -18,6 +17,7 @@ from raybo.integrations.process_tree import descendants
 from raybo.job.reports import TrialPruned, reports_sent_to
 from raybo.record.states import State
 from tests.integrations.listener import Listener
+from tests.processes import is_alive
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})
 LAUNCHER = """
@@ -139,13 +139,6 @@ def test_ranks_that_ignore_the_end_are_killed(tmp_path):
         launch([sys.executable, script], grace_seconds=0.5)
     assert time.monotonic() < begun + 60
     assert not any(is_alive(int(pid)) for pid in (tmp_path / "pids").read_text().split())
-
-
-def is_alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 @pytest.mark.slow

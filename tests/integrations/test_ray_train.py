@@ -16,6 +16,7 @@ from raybo.engine.ray.resources import resources_of, workers_available
 from raybo.job.loading import load_objective
 from raybo.record.states import State
 from tests.engine.hosts import HURRY, until
+from tests.processes import is_alive
 
 pytest.importorskip("ray.train", reason="Ray Train is not installed")
 ray_train = pytest.importorskip("raybo.integrations.ray_train", reason="Ray Train is not installed")
@@ -216,13 +217,6 @@ class TestOnRay:
         assert trial.reason == "it ran longer than its limit of 60 seconds"
         until(lambda: not any(is_alive(line[3]) for line in lines), "the workers to end")
         until(lambda: not left_of_trainers(ray_session), "the trainer to end")
-
-
-def is_alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 @pytest.mark.slow

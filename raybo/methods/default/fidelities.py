@@ -153,7 +153,7 @@ def _seen(history: History, fit: FittedCurves) -> list[Seen]:
 
 
 def _looks_cost(history: History, costs: TrialCosts | None, runs: float, *, since_whole: bool = False) -> bool:
-    """Return True if looks have taken the time of so many whole runs, of all or since the last whole run."""
+    """Return True if the looks, all or those since the last whole run, have taken the time of `runs` whole ones."""
     looks = list[float]()
     for record in reversed(history.records):
         if record.fidelity is not None:
