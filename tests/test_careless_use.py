@@ -439,6 +439,12 @@ def asked(**arguments):
     return searcher
 
 
+def pausing(**arguments):
+    searcher = asked(steps=9, scheduler="asha", scheduler_options={"variant": "promote"})
+    assert searcher.report(0, 1.0).pause
+    return searcher.pause(**arguments)
+
+
 def made(kind, **arguments):
     space = raybo.Space({"p": kind(**arguments)})
     return json.dumps(space.to_json()), raybo.Searcher(space, "random", seed=0).ask()
@@ -466,13 +472,13 @@ def fronts():
         "fail": {**numbered, "reason": ""},
         "report": {**numbered, "value": 1.0},
         "prune": numbered,
-        "pause": numbered,
         "add": {"config": {"x": 0.5}, "value": 1.0},
         "explain": {},
         "hypervolume": {},
         "best_for": {},
     }.items():
         yield name, lambda name=name, **given: getattr(asked(), name)(**given), needed, getattr(searcher, name)
+    yield "pause", pausing, numbered, searcher.pause
     for name in ("explain", "directory", "files", "hypervolume", "best_for"):
         yield f"Study.{name}", getattr(study, name), {}, getattr(study, name)
     for kind, needed in {

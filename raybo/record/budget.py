@@ -17,6 +17,7 @@ from raybo.common.arguments import finite_number, is_number
 from raybo.common.errors import MethodError
 from raybo.common.messages import shown
 from raybo.record.events import Asked, AttemptEvent, Ended, Event, Planned
+from raybo.record.origin import Origin
 
 HOUR = 3_600.0  # seconds
 UNITS = {"d": 24 * HOUR, "h": HOUR, "m": 60.0, "s": 1.0}  # in seconds
@@ -53,6 +54,12 @@ class Budget:
     def is_time(self) -> bool:
         """True if the amount is a time."""
         return self.price is None and self.cost is None
+
+    def used_by(self, event: AttemptEvent) -> float:
+        """The amount that a trial says at its end that it used: its seconds, what they come to, or its cost."""
+        if self.cost is not None:
+            return event.cost(self.cost) or 0.0
+        return (event.seconds or 0.0) * (1.0 if self.is_time else self.per_second)
 
     def __str__(self) -> str:
         if self.cost is not None:
@@ -119,6 +126,17 @@ def used(events: Sequence[Event], budget: Budget) -> float:
     if not budget.is_time:
         return max(said, budget.per_second * sum(end - begin for begin, end in spans))
     return max(said, _covered(spans))
+
+
+def used_by_trials(events: Sequence[Event], budget: Budget) -> float:
+    """Return how much of a budget the trials have used whose events these are, by what their ends say.
+
+    A loop of the user's has no clock of ours: of a budget of time, what counts is the sum of the trials' seconds.
+    """
+    added = {event.trial for event in events if isinstance(event, Asked) and event.origin is Origin.ADDED}
+    return sum(
+        budget.used_by(event) for event in events if isinstance(event, AttemptEvent) and event.trial not in added
+    )
 
 
 def _span(event: AttemptEvent) -> tuple[float, float] | None:

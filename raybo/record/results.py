@@ -32,7 +32,7 @@ class Numbers(_Value, total=False):
     metrics: dict[str, Any]
 
 
-def told(value: Any, number: int, goals: Goals = ONE, whose: str = "") -> Numbers:
+def told(value: Any, number: int, goals: Goals = ONE, whose: str = "", cost: str | None = None) -> Numbers:
     """Return the fields of a result's event; TrialError if a number that is needed is missing or not finite.
 
     Args:
@@ -40,19 +40,22 @@ def told(value: Any, number: int, goals: Goals = ONE, whose: str = "") -> Number
         number: of its trial.
         goals: what is needed.
         whose: begins the error where the result is not that of a trial, which could be told to have failed.
+        cost: name of the number that a trial costs, which is needed too, and is above 0; None if there is none.
     """
-    if goals.is_plain:
+    if goals.is_plain and cost is None:
         return {"value": finite(value, number, whose=whose)}
     who = whose or f"trial {number}"
+    needed = goals.needed if cost is None or cost in goals.needed else (*goals.needed, cost)
     if not isinstance(value, Mapping):
-        needed = ", ".join(goals.needed)
-        raise TrialError(f"{who}: a dict with {needed} is needed, got {shown(value)}")
-    if lacking := [name for name in goals.needed if name not in value]:
+        raise TrialError(f"{who}: a dict with {', '.join(needed)} is needed, got {shown(value)}")
+    if lacking := [name for name in needed if name not in value]:
         remedy = "" if whose else ", or use fail()"
         raise TrialError(
-            f"{who}: its result has no {lacking[0]}; give a number for each of {', '.join(goals.needed)}{remedy}"
+            f"{who}: its result has no {lacking[0]}; give a number for each of {', '.join(needed)}{remedy}"
         )
-    return _numbers(value, number, goals, goals.needed, whose)
+    if cost is not None and (costs := finite(value[cost], number, cost, whose)) <= 0.0:
+        raise TrialError(f"{who}: {cost} is what it costs, and must be above 0, got {costs:g}")
+    return _numbers(value, number, goals, needed, whose)
 
 
 def reported(value: Any, number: int, goals: Goals = ONE, judged: str | None = None) -> Numbers:

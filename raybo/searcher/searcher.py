@@ -5,17 +5,21 @@ from __future__ import annotations
 import warnings
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from raybo import methods, schedulers
-from raybo.common.arguments import finite_number, whole_number
+from raybo.common.arguments import a_name, finite_number, whole_number
 from raybo.common.errors import MethodError, TrialError
+from raybo.common.messages import shown
 from raybo.common.refusals import refusing
 from raybo.methods.findings import Findings
+from raybo.record.budget import Budget, seconds_of, used_by_trials
 from raybo.record.contexts import ContextFields, told_context
 from raybo.record.description import Description
 from raybo.record.events import (
     Asked,
+    AttemptEvent,
     Begun,
     ContextObserved,
     Event,
@@ -81,6 +85,11 @@ class Searcher(Findings):
         steps: how many steps a whole run has, if trials report as they go.
         fidelity: what makes the job cheap, `{"rows": raybo.Fidelity(1_000, 100_000)}`: each trial then says in
             `trial.fidelity` at how many rows to run it, and only a whole run can be the best.
+        budget: the time that the trials may take in total, as "90s", "45m", "2h", "1h30m", "1d" or in seconds, by the
+            `seconds` that `tell` is given, which it then needs; what they need in parallel is added up. Proposals weigh
+            what a trial is expected to take, as those of `raybo.tune` do, and `budget_left` says what is left.
+        cost: the name of a number that a trial costs, where its seconds are not it: `tell` then takes a dict that holds
+            it, `{"value": 0.9, "tokens": 31_000}`, and `budget` limits its sum.
         scheduler: the name of the rule that ends trials early, see `raybo schedulers`, or your own, as for a method;
             None for no rule.
         scheduler_options: its options.
@@ -96,7 +105,8 @@ class Searcher(Findings):
         SpaceError: the space or the context is not valid, there is no space, or a prior has no parameter in common.
         MethodError: the method, the scheduler, an option, the mode, the seed, a metric, a constraint, or the number of
             trials or steps is wrong; the method needs a context, or does not support several metrics or constraints; or
-            the scheduler needs steps; or the fidelity does not go with them.
+            the scheduler needs steps; or the fidelity does not go with them; or the budget is no time, or the cost no
+            name beside that of the metric, or without a budget.
         JournalInUse: another process, or another searcher, is writing the journal.
         JournalError: the journal cannot be written, or is about another study; a prior cannot be read, or says nothing
             of this study.
@@ -142,6 +152,8 @@ class Searcher(Findings):
         storage: Path | str | None = None,
         prior: Given = (),
         fidelity: Fidelities | None = None,
+        budget: float | str | None = None,
+        cost: str | None = None,
         **options: Unpack[MethodOptions],
     ) -> None:
         kept = None
@@ -174,9 +186,13 @@ class Searcher(Findings):
             self._kept = kept  # from here on, events are written
             for earlier in priors:
                 self.apply(earlier)
+            planned = self.history.planned if trials is None else whole_number(trials, "trials")
+            allowed = self._allowed(budget, cost)
+            if (planned, allowed) != (self.history.planned, self.history.budget):
+                self._plan(planned, allowed)
+            if kept is not None and allowed is not None:
+                self._used = used_by_trials(kept.events, allowed)
             self._commit()
-            if trials is not None and whole_number(trials, "trials") != self.ledger.planned:
-                self.plan(trials)
         except BaseException:  # whatever ends the opening must give the lock back; it is passed on
             if kept is not None:
                 kept.close()
@@ -224,6 +240,7 @@ class Searcher(Findings):
         self.history = self.ledger.history
         self.trials = self.ledger.trials
         self._warned = False
+        self._used = 0.0  # of the budget, by what the trials' ends have said
         self._enqueued: deque[int] = deque()  # what the user wants to be run next, and nobody was given yet
         self._verdicts = LastVerdicts(self.ledger, self.rule)
 
@@ -252,9 +269,27 @@ class Searcher(Findings):
 
     def plan(self, trials: int) -> Event:
         """Say how many trials the study will run in total; MethodError if it is not a whole number from 1."""
-        event = self.apply(Planned(trials=whole_number(trials, "trials")))
+        event = self._plan(whole_number(trials, "trials"), self.history.budget)
         self._commit()
         return event
+
+    @property
+    def budget_left(self) -> float:
+        """What is left of the budget, in seconds or in the unit of the cost; 0 when it is used, infinite without one.
+
+        It is counted when a trial ends: one that is pending has used nothing yet, and the last may use more than is
+        left.
+
+        Example:
+            >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, mode="min", budget="1m", seed=0)
+            >>> while searcher.budget_left:
+            ...     trial = searcher.ask()
+            ...     trial = searcher.tell(trial, (trial.config["x"] - 0.3) ** 2, seconds=5 + 10 * trial.config["x"])
+            >>> len(searcher.trials) < 12
+            True
+        """
+        budget = self.history.budget
+        return float("inf") if budget is None else max(0.0, budget.amount - self._used)
 
     @property
     def pending(self) -> list[Trial]:
@@ -280,11 +315,14 @@ class Searcher(Findings):
             context: the context that these trials will have, if it is known in advance: methods for contexts then tune
                 for it.
         Raises:
-            TrialError: n is not a whole number from 1, no context is declared, or the one given does not match it.
+            TrialError: n is not a whole number from 1, no context is declared, or the one given does not match it; or
+                the budget is used.
             JournalError: the journal cannot be written.
         """
         if isinstance(n, Mapping):
             n, context = None, n
+        if not self.budget_left:
+            raise TrialError(f"the budget of {self.history.budget} is used; open a searcher with a larger one to go on")
         numbers = [self._next(context) for _ in range(1 if n is None else whole_number(n, "ask: n", error=TrialError))]
         self._commit()
         return self.trials[numbers[0]] if n is None else [self.trials[number] for number in numbers]
@@ -307,7 +345,7 @@ class Searcher(Findings):
         row = partial_row(self.space, config)
         if (before := same_as(self.space, self.trials, row)) is not None:
             return before
-        trial = self._apply(self.enqueued(self.history, row))
+        trial = self._apply(self.enqueued(self.history, row, self._spent))
         self._enqueued.append(trial.number)
         return trial
 
@@ -321,29 +359,30 @@ class Searcher(Findings):
     ) -> Trial:
         """Tell the result of a trial, with the context that it observed; trials may be told in any order.
 
-        With several metrics or constraints, the result is a dict with a number for each of them. Of whatever else is
-        in it, up to 50 items are kept in `trial.details["metrics"]`, as they are of what a job returns to `tune`:
+        With several metrics, constraints or a cost, the result is a dict with a number for each. Of whatever else is in
+        it, up to 50 items are kept in `trial.details["metrics"]`, as they are of what a job returns to `tune`:
         numbers, text of up to 1,000 characters, and lists, dicts and arrays of up to 10 kB as JSON. What JSON cannot
         hold is left out.
 
-        A trial at less than the full fidelity ends as `pruned`, with a report there and without a value. The seconds
-        that it took tell what a fidelity saves; without them trials are expected to take in proportion to it.
+        A trial at less than the full fidelity ends as `pruned`, with a report there and without a value.
+
+        The seconds that it took are needed by a budget of time; they also tell what a fidelity saves, and without them
+        trials are expected to take in proportion to it.
 
         If a context is declared but none is given, the trial's value counts, but nothing is learned from it about
         contexts; the first such trial raises a warning.
 
         Raises:
             TrialError: the trial is unknown or not pending, a number that is needed is missing or not finite (`fail`
-                such a trial), the seconds are no number from 0, no context is declared, or this one does not match the
-                declared one.
+                such a trial), the seconds are missing or no number from 0, no context is declared, or this one does not
+                match the declared one.
         """
         number = self._pending(trial)
-        if seconds is not None:
-            seconds = finite_number(seconds, f"trial {number}: seconds", at_least=0, error=TrialError)
+        took = self._took(number, seconds, with_result=True)
         if (at := self.history.records[number].fidelity) is not None:
-            return self._tell_cheap(number, at, value, seconds)
-        result = told(value, number, self.goals)
-        ended = self._apply(Told(number, **result, seconds=seconds, **self._read(context, number)))
+            return self._tell_cheap(number, at, value, took)
+        result = told(value, number, self.goals, cost=self.history.cost)
+        ended = self._end(Told(number, **result, seconds=took, **self._read(context, number)))
         if self.context is not None and ended.context is None and not self._warned:
             self._warned = True
             warnings.warn(f"trial {number}: {NO_CONTEXT}", stacklevel=2)
@@ -353,20 +392,30 @@ class Searcher(Findings):
         """End a trial that was no whole run, as `raybo.job.cheap_version` has a job end it."""
         fidelities = self.description.fidelity
         assert fidelities is not None
-        said = told(value, number, self.goals)
+        said = told(value, number, self.goals, cost=self.history.cost)
+        self.apply(Reported(number, step=at, **said))
         reason = ran_at(fidelities, at, self.goals.names[0], said["value"])
-        return self._apply(Reported(number, step=at, **said), Pruned(number, reason=reason, rule=JOB, seconds=seconds))
+        return self._end(Pruned(number, reason=reason, rule=JOB, seconds=seconds, metrics=said.get("metrics")))
 
     @refusing(TrialError, OF_TRIAL)
-    def fail(self, trial: Trial | int, reason: str, context: Mapping[str, Any] | None = None) -> Trial:
+    def fail(
+        self,
+        trial: Trial | int,
+        reason: str,
+        context: Mapping[str, Any] | None = None,
+        seconds: float | None = None,
+    ) -> Trial:
         """Say that a trial ended without a value. This is data for the method, not an error; its context counts too.
 
+        The seconds that it took, if they are known, are counted by a budget of time.
+
         Raises:
-            TrialError: the trial is unknown or not pending, no context is declared, or this one does not match the
-                declared one.
+            TrialError: the trial is unknown or not pending, the seconds are no number from 0, no context is declared,
+                or this one does not match the declared one.
         """
         number = self._pending(trial)
-        return self._apply(Failed(number, reason=str(reason), **self._read(context, number)))
+        took = self._took(number, seconds)
+        return self._end(Failed(number, reason=str(reason), seconds=took, **self._read(context, number)))
 
     @refusing(TrialError, OF_TRIAL)
     def report(self, trial: Trial | int, value: float | Mapping[str, Any], step: int | None = None) -> Verdict:
@@ -397,22 +446,31 @@ class Searcher(Findings):
         return self._verdicts.judge(event)
 
     @refusing(TrialError, OF_TRIAL)
-    def prune(self, trial: Trial | int, why: str = "") -> Trial:
+    def prune(self, trial: Trial | int, why: str = "", seconds: float | None = None) -> Trial:
         """End a trial, because of the verdict on its last report or for a reason of your own.
 
+        The seconds since it began, or went on, are needed by a budget of time, unless the trial is paused.
+
         Raises:
-            TrialError: the trial is unknown, or neither pending nor paused.
+            TrialError: the trial is unknown, or neither pending nor paused; or the seconds are missing or no number
+                from 0.
         """
         number = self.history.require(trial, *Pruned.before)
-        return self._apply(self._verdicts.pruning(number, "" if why is None else str(why)))
+        took = self._took(number, seconds, with_result=self.trials[number].state is State.PENDING)
+        return self._end(replace(self._verdicts.pruning(number, "" if why is None else str(why)), seconds=took))
 
-    def pause(self, trial: Trial | int) -> Trial:
+    def pause(self, trial: Trial | int, seconds: float | None = None) -> Trial:
         """Make a trial wait, as the verdict on its last report says; `promoted` returns it when it should continue.
 
+        The seconds since it began, or went on, are needed by a budget of time.
+
         Raises:
-            TrialError: the trial is unknown or not pending, or the verdict on its last report is not to pause.
+            TrialError: the trial is unknown or not pending, the verdict on its last report is not to pause, or the
+                seconds are missing or no number from 0.
         """
-        return self._apply(self._verdicts.pausing(self._pending(trial)))
+        number = self._pending(trial)
+        took = self._took(number, seconds, with_result=True)
+        return self._end(replace(self._verdicts.pausing(number), seconds=took))
 
     @refusing(TrialError, OF_TRIAL)
     def retry(self, trial: Trial | int, reason: str = "") -> Trial:
@@ -428,8 +486,11 @@ class Searcher(Findings):
         return self._apply(Retried(number, reason=str(reason) or "it starts again", attempt=attempt))
 
     def promoted(self) -> Trial | None:
-        """A paused trial that should continue now and is pending again; None if you should `ask` for a new one."""
-        number = None if self.rule is None else self.rule.promoted(self.history)
+        """A paused trial that should continue now and is pending again; None if you should `ask` for a new one.
+
+        None too if the budget is used.
+        """
+        number = None if self.rule is None or not self.budget_left else self.rule.promoted(self.history)
         if number is None:
             return None
         return self._apply(Resumed(number, attempt=self.trials[number].attempt + 1))
@@ -442,13 +503,16 @@ class Searcher(Findings):
     ) -> Trial:
         """Add a result known from elsewhere, in the form that `tell` takes, with the context observed there.
 
+        It uses nothing of a budget.
+
         Raises:
             SpaceError: the configuration does not fit the space.
             TrialError: a number that is needed is missing or not finite, no context is declared, or this one does not
                 match the declared one.
         """
         number = len(self.trials)
-        result = Told(number, **told(value, number, self.goals), **self._read(context, number))
+        said = told(value, number, self.goals, cost=self.history.cost)
+        result = Told(number, **said, **self._read(context, number))
         return self._apply(self.known(config), result)
 
     def __repr__(self) -> str:
@@ -526,6 +590,45 @@ class Searcher(Findings):
     def _pending(self, trial: Trial | int) -> int:
         return self.history.require_pending(trial)
 
+    def _allowed(self, budget: float | str | None, cost: str | None) -> Budget | None:
+        """Return the budget as given, with what is left out as the journal has it; MethodError if it makes no sense."""
+        before = self.history.budget
+        if cost is not None and a_name(cost, "cost") in self.goals.names:
+            raise MethodError(
+                f"cost must be a number beside what is tuned, and {shown(cost)} is tuned; use constraints"
+            )
+        if budget is None and (cost is None or (before is not None and cost == before.cost)):
+            return before
+        if budget is None:
+            raise MethodError("cost is about a budget; give budget too")
+        amount, cost = seconds_of(budget), self.history.cost if cost is None else cost
+        return Budget(amount, None if cost is not None or before is None else before.price, cost)
+
+    def _plan(self, trials: int | None, budget: Budget | None) -> Planned:
+        if budget is None:
+            return self.apply(Planned(trials=trials, cost=self.history.cost))
+        return self.apply(Planned(trials=trials, budget=budget.amount, price=budget.price, cost=budget.cost))
+
+    @property
+    def _spent(self) -> float | None:
+        """How much of the budget is used, in its unit; None without one."""
+        return None if self.history.budget is None else self._used
+
+    def _took(self, number: int, seconds: float | None, *, with_result: bool = False) -> float | None:
+        """Return the seconds of a trial as given; TrialError if they are none, or are needed with this end."""
+        if seconds is not None:
+            return finite_number(seconds, f"trial {number}: seconds", at_least=0, error=TrialError)
+        budget = self.history.budget
+        if with_result and budget is not None and budget.cost is None:
+            raise TrialError(f"trial {number}: the budget needs the seconds that it took; add seconds=12.5, say")
+        return None
+
+    def _end(self, event: AttemptEvent) -> Trial:
+        """The trial after its end, or a pause, which is committed and counts towards the budget."""
+        if (budget := self.history.budget) is not None:
+            self._used += budget.used_by(event)
+        return self._apply(event)
+
     def _apply(self, *events: TrialEvent) -> Trial:
         """The trial after events of it, which are committed."""
         for event in events:
@@ -542,7 +645,7 @@ class Searcher(Findings):
         while self._enqueued and self.trials[self._enqueued[0]].state is not State.PENDING:
             self._enqueued.popleft()  # the user has told it, and did not ask
         if not self._enqueued:
-            return self.apply(self.propose(self.history, context)).trial
+            return self.apply(self.propose(self.history, context, spent=self._spent)).trial
         number = self._enqueued[0]
         known_first = self._read(context, number)
         self.apply(Begun(number, attempt=1))
