@@ -47,8 +47,8 @@ CPUS = 4  # more than the machine may have: the trials of the tests sleep rather
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
-    """Return the processes of `-n auto`: one for each processor, and one more for slow tests, which often wait."""
-    return min(PROCESSES, len(os.sched_getaffinity(0)) + (config.option.markexpr == "slow"))
+    """Return the processes of `-n auto`: one for each processor, and two more for slow tests, which often wait."""
+    return min(PROCESSES, len(os.sched_getaffinity(0)) + 2 * (config.option.markexpr == "slow"))
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -60,19 +60,17 @@ def pytest_ignore_collect(collection_path, config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """One process runs all tests that start a Ray: never two at once, and one session's Ray for all of them.
+    """One process runs all fast tests that start a Ray: never two at once, and one session's Ray for all of them.
 
-    Slow ones with a Ray of their own go by file, as they wait more than they compute. And one process runs all of the
-    contract's for a method, whose histories begin alike.
+    Slow ones go by file, as they wait more than they compute. And one process runs all of the contract's for a method,
+    whose histories begin alike.
     """
     for item in items:
         if _is_quick(item):
             item.add_marker(pytest.mark.quick)
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
-            if "ray_session" in item.fixturenames:
-                item.add_marker(pytest.mark.xdist_group("ray"))
-            elif item.get_closest_marker("ray"):
+            if "ray_session" in item.fixturenames or item.get_closest_marker("ray"):
                 slow = item.get_closest_marker("slow")
                 item.add_marker(pytest.mark.xdist_group(f"ray {item.path.stem}" if slow else "ray"))
             elif item.path.stem == "test_contract" and "name" in (case := getattr(item, "callspec", NO_CASE).params):

@@ -172,6 +172,20 @@ class PlannedStudy:
     reports: bool = False
 
 
+def study_struck_by(kinds: list[Kind], place: Place, method: str) -> PlannedStudy:
+    """Return a study to which each of these is done once, in their order."""
+    return PlannedStudy(
+        number=list(Place).index(place),
+        place=place,
+        method=method,
+        seed=1,
+        workers=2 if place is Place.OWN else None,
+        trials=80 + 10 * len(kinds),
+        trial_seconds=0.3,
+        kills=tuple(Kill(kind, events=6, delay=0.1, which=0.5, seconds=8.0) for kind in kinds),
+    )
+
+
 def kinds_at(place: Place, *, disk: bool) -> dict[Kind, float]:
     """Return what may be done to a study there, with relative frequencies.
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
-import shutil
 
 import numpy as np
 import pytest
@@ -22,6 +20,7 @@ from raybo.reporting.importance import importance
 from raybo.reporting.page import page, write_report
 from raybo.reporting.summary import best_trials, range_in_words
 from raybo.study.study import Study
+from tests.browser import chromium, tab_of
 from tests.reporting.studies import run
 
 pytestmark = pytest.mark.usefixtures("few_draws")
@@ -188,21 +187,11 @@ def test_without_its_extra_the_remedy_is_told(monkeypatch, tmp_path):
 
 # ---- in a browser
 
-LONG = 240_000  # milliseconds, for software WebGL on a busy machine
-
 
 @pytest.fixture
 def browser():
-    """Headless Chromium; WebGL in software, for machines without a graphics card."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("no Chromium on this machine: apt-get install chromium")
-    api = pytest.importorskip("playwright.sync_api")
-    with api.sync_playwright() as playwright:
-        arguments = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-        opened = playwright.chromium.launch(executable_path=chromium, args=arguments, timeout=LONG)
+    with chromium() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.mark.slow
@@ -210,14 +199,7 @@ def browser():
 @pytest.mark.parametrize("width", [1200, 390])
 def test_page_opens_without_browser_errors_or_requests(browser, tmp_path, width):
     write_report(run("random", 30), tmp_path / "report.html")
-    with contextlib.closing(browser.new_page(viewport={"width": width, "height": 900})) as tab:
-        messages, asked = [], []
-        tab.on(
-            "console", lambda message: messages.append(message.text) if message.type in ("error", "warning") else None
-        )
-        tab.on("pageerror", lambda error: messages.append(str(error)))
-        tab.on("request", lambda request: asked.append(request.url))
-        tab.set_default_timeout(LONG)
+    with tab_of(browser, width) as (tab, messages, asked):
         tab.goto((tmp_path / "report.html").as_uri())
         tab.wait_for_function("document.querySelectorAll('.js-plotly-plot .main-svg').length > 0")
         tab.wait_for_timeout(500)

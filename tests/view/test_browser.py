@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import subprocess
 import sys
 
 import pytest
 
 from raybo.journal import Journal
+from tests.browser import chromium, tab_of
 from tests.reporting.studies import run
 from tests.view.served import keep
 from tests.view.test_facts import hostile_study
 
-LONG = 240_000  # milliseconds, on a busy machine
-
 
 @pytest.fixture
 def browser():
-    """Headless Chromium."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("no Chromium on this machine: apt-get install chromium")
-    api = pytest.importorskip("playwright.sync_api")
-    with api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"], timeout=LONG)
+    with chromium() as opened:
         yield opened
-        opened.close()
 
 
 @contextlib.contextmanager
@@ -41,22 +32,6 @@ def viewed(*places):
         server.terminate()
         server.wait()
         server.stdout.close()
-
-
-@contextlib.contextmanager
-def tab_of(browser, width=1200, **context):
-    """Yield a tab, the messages of its console, and the addresses that it requested."""
-    opened = browser.new_context(viewport={"width": width, "height": 900}, **context)
-    tab, messages, asked = opened.new_page(), [], []
-    tab.on("console", lambda message: messages.append(message.text) if message.type in ("error", "warning") else None)
-    tab.on("pageerror", lambda error: messages.append(str(error)))
-    tab.on("request", lambda request: asked.append(request.url))
-    tab.on("dialog", lambda dialog: (messages.append(dialog.message), dialog.dismiss()))
-    tab.set_default_timeout(LONG)
-    try:
-        yield tab, messages, asked
-    finally:
-        opened.close()
 
 
 @pytest.mark.slow
