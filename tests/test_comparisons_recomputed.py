@@ -1,4 +1,4 @@
-"""Tests printed in docs/independent.md and docs/default.md follow from the runs, by numpy and csv alone."""
+"""Tests printed in docs/independent.md and docs/evidence/default.md follow from the runs, by numpy and csv alone."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_tests_beside_other_tuners_follow_from_the_runs(heading):
 
 
 def test_tests_of_the_default_follow_from_the_runs():
-    lines = (DOCS / "default.md").read_text(encoding="utf-8").splitlines()
+    lines = (DOCS / "evidence" / "default.md").read_text(encoding="utf-8").splitlines()
     tested = [line for line in lines if re.match(r"\| .*\d+ and \d+ \(p [^)]+\), \d+ and \d+ \(p [^)]+\) \|", line)]
     checked = 0
     for row in tested:

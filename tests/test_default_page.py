@@ -1,4 +1,4 @@
-"""Checks docs/default.md, on `auto` beside others: every row of its tables is read from the runs that are kept.
+"""Checks docs/default.md and its evidence, on `auto` beside others: rows are read from the runs that are kept.
 
 A row that fails here is to be replaced by the one in the message.
 """
@@ -283,6 +283,43 @@ def ranked():
                 yield f"| less `{rival}`: {words} | {len(names)} | {cells} | {counts} |"
 
 
+def row_of_the_page(words, one, other, every):
+    """A row of docs/default.md, which has no p: `auto` less another."""
+    less = [less_of(one, other, measure, *every) for measure in ENDS]
+    cells = " | ".join(interval(one, other, measure, every) for measure in ENDS)
+    counts = ", ".join(f"{each.won} and {each.lost}" for each in less)
+    return f"| {words} | {len(every)} | {cells} | {counts} |"
+
+
+def the_page():
+    """What docs/default.md says of all this."""
+    runs = found("ranked.csv", *range(100, 103), *range(110, 116))
+    for words, rival, chosen in [
+        ("0.1's, functions and jobs", "auto-0.1", "validation"),
+        ("0.1's, jobs with trees that nothing was chosen on", "auto-0.1", "test-trees"),
+        ("Optuna's TPE", "optuna", "validation"),
+    ]:
+        yield row_of_the_page(words, runs["auto"], runs[rival], problems(chosen, runs["auto"], runs[rival]))
+    trees = [name for chosen in ALL_TREES.values() for name in problems(chosen, runs["auto"], runs["auto-0.1"])]
+    final = less_of(runs["auto"], runs["auto-0.1"], "final", *trees)
+    yield f"level with 0.1's at the end: ahead on {final.won} of {len(trees)}, behind on {final.lost}."
+    slow = found("validation.csv", 20)
+    for words in PEERS.keys() - {"Optuna's TPE"}:
+        one, other = slow["auto"], slow[PEERS[words]]
+        yield row_of_the_page(words, one, other, problems("quarter", one, other))
+    bbob = kept_runs.found("independent", "runs.csv", *range(5))
+    for words, name in {"f21 in five dimensions": "bbob-5d-f21", "f22 in ten": "bbob-10d-f22"}.items():
+        mine, tpe, parts = (bbob[variant].of("final", [name]) for variant in ("auto", "optuna", "botorch"))
+        assert mine > max(tpe, parts)
+        yield f"{words} with {mine:.2f} (TPE {tpe:.2f}, BoTorch {parts:.2f})"
+    behind = [
+        less_of(bbob["auto"], bbob[variant], "final", f"bbob-{d}d-f17").mean
+        for variant in ("optuna", "optuna-gp", "botorch")
+        for d in (2, 5)
+    ]
+    yield f"by {min(behind):.2f} to {max(behind):.2f} behind all three"
+
+
 TABLES = {
     "noise": noise,
     "far": far,
@@ -299,6 +336,14 @@ TABLES = {
 
 @pytest.mark.parametrize("table", TABLES)
 def test_tables_match_the_runs(table):
-    text = " ".join((DOCS / "default.md").read_text(encoding="utf-8").split())
-    missing = [row for row in TABLES[table]() if row not in text]
+    assert_said("evidence/default.md", TABLES[table]())
+
+
+def test_the_page_says_what_the_runs_say():
+    assert_said("default.md", the_page())
+
+
+def assert_said(page, rows):
+    text = " ".join((DOCS / page).read_text(encoding="utf-8").split())
+    missing = [row for row in rows if row not in text]
     assert not missing, "\n" + "\n".join(missing)

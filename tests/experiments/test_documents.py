@@ -650,7 +650,7 @@ def default():
 
 PAGES = {
     "contexts": contexts,
-    "default": default,
+    "evidence/default": default,
     "inexact-maximisation": inexact_maximisation,
     "many-dimensions": many_dimensions,
     "unknown-hyperparameters": unknown_hyperparameters,
@@ -668,7 +668,9 @@ def test_claims_of_evidence_match_the_runs(page):
 def test_no_number_stands_there_besides(page):
     """A number of the evidence is in one of those sentences, or in a bullet that names the command that makes it."""
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
-    part = re.search(r"## What the evidence says\n(.*?)(?:\n!\[|\n## |\Z)", text, re.DOTALL).group(1)
+    part = re.search(
+        r"## (?:What the evidence says|Beside its building blocks, .*?)\n(.*?)(?:\n!\[|\n## |\Z)", text, re.DOTALL
+    ).group(1)
     sentences = " ".join(PAGES[page]())
     for bullet in re.split(r"\n(?=- )|\n\n(?!\|)", part):
         if "python -m benchmarks" not in bullet:

@@ -95,7 +95,7 @@ NAMES = {
 class Auto(Method):
     """Expected improvement or an upper confidence bound, chosen at random, in the mean over three Gaussian processes.
 
-    raybo's own; docs/default.md shows what each part is worth.
+    raybo's own; docs/evidence/default.md shows what each part is worth.
     """
 
     takes_goals: ClassVar[bool] = True
