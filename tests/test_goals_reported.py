@@ -27,7 +27,7 @@ from raybo.engine.study.verdicts import Judge, missing_verdicts
 from raybo.engine.trial.checkpoints import Checkpoints
 from raybo.engine.trial.report_sender import Answer, AttemptInfo, ReportSender
 from raybo.engine.trial.task import run_trial
-from raybo.experiments.here import tune_here
+from raybo.experiments.in_process import tune_here
 from raybo.journal import Journal
 from raybo.methods.parts.multi_objective import FitOptions, fitted_goals
 from raybo.methods.parts.running_trials import predicted

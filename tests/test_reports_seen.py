@@ -22,13 +22,13 @@ from raybo.engine.study.event_log import EventLog
 from raybo.engine.study.timings import Timings
 from raybo.engine.study.verdicts import Judge
 from raybo.experiments import Entry, Experiment, Problem, compare
-from raybo.experiments.here import tune_here
+from raybo.experiments.in_process import tune_here
 from raybo.experiments.measures import values
 from raybo.experiments.run import steps_spent, trials_wanted
 from raybo.integrations.export import exporter
 from raybo.job.loading import load_objective
 from raybo.journal import Journal
-from raybo.journal.beside import trial_directory
+from raybo.journal.side_files import trial_directory
 from raybo.record.description import Description
 from raybo.record.events import Kind, Planned, Pruned, Reported
 from raybo.record.goals import Goals

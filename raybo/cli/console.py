@@ -62,7 +62,7 @@ def conclude(console: Console, study: Study, path: Path) -> None:
     Raises:
         TrialError: it has no result.
     """
-    from raybo.journal.beside import is_uri
+    from raybo.journal.side_files import is_uri
     from raybo.record.events import Kind
     from raybo.record.origin import Origin
     from raybo.record.states import COUNTED

@@ -40,9 +40,9 @@ def view(journals: tuple[Path, ...], port: int, browser: bool) -> None:
     except ImportError as error:
         missing = str(error.name or "aiohttp").partition(".")[0]
         raise MissingExtra(f"raybo view needs {missing}: {install_command('view')}") from None
+    from raybo.view.journals import Shelf
     from raybo.view.opening import opened_in_browser
     from raybo.view.serving import serve
-    from raybo.view.shelf import Shelf
 
     def ready(address: str) -> contextlib.AbstractContextManager[object]:
         say(address)

@@ -21,7 +21,7 @@ from raybo.engine.run_options import Keep, RunOptions
 from raybo.engine.trial.artifacts import Mirror
 from raybo.job.loading import require_not_loading
 from raybo.job.objective import Objective
-from raybo.journal.beside import is_uri, trial_uri
+from raybo.journal.side_files import is_uri, trial_uri
 from raybo.record.fidelity import Fidelities
 
 if TYPE_CHECKING:

@@ -30,12 +30,12 @@ from raybo.engine.ray.resources import workers_available
 from raybo.engine.run_options import RunOptions
 from raybo.engine.temporary_directories import private_directory
 from raybo.engine.trial.task import LARGE_BYTES, stored
-from raybo.job.code import code_of
+from raybo.job.code_fingerprint import code_of
 from raybo.job.objective import Objective
 from raybo.job.shared_data import Shared, is_data, sending, shared_by, size_of, token_of
 from raybo.journal import Journal, requests
-from raybo.journal.beside import is_uri
-from raybo.record.code import last_code, other_code
+from raybo.journal.side_files import is_uri
+from raybo.record.code_changes import last_code, other_code
 from raybo.record.description import Description
 from raybo.record.event_fields import Code
 from raybo.record.events import EarlierStudy, Event, artifacts_of

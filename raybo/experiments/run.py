@@ -22,7 +22,7 @@ from raybo.common.errors import JournalError
 from raybo.common.files import make_directory
 from raybo.engine.description import searcher_for
 from raybo.experiments.held_out import evaluate
-from raybo.experiments.here import tune_here
+from raybo.experiments.in_process import tune_here
 from raybo.experiments.model_error import keep_model_errors
 from raybo.experiments.plan import Entry, Experiment, Problem
 from raybo.job.loading import load_objective

@@ -21,8 +21,8 @@ from typing import Any
 import raybo
 from raybo import journal
 from raybo.common.errors import JournalError, JournalInUse, MethodError, ObjectiveError, RayError
-from raybo.integrations.dashboard import job_client, translated
 from raybo.integrations.package import zipped
+from raybo.integrations.ray_dashboard import job_client, translated
 from raybo.integrations.transfer import Arrival, load_up, text_of, unpack
 from raybo.job.loading import study_name
 

@@ -22,10 +22,10 @@ from typing import Any, TextIO, cast
 from raybo.common.arguments import finite_number
 from raybo.common.errors import ObjectiveError, RayboError
 from raybo.engine.study.rank_endings import is_echo
-from raybo.engine.trial.lacks import MEMORY_ERRORS, MEMORY_WORDS
+from raybo.engine.trial.shortages import MEMORY_ERRORS, MEMORY_WORDS
 from raybo.integrations import process_tree
 from raybo.job.current_trial import current_trial
-from raybo.job.launched import VARIABLE
+from raybo.job.launched_rank import VARIABLE
 from raybo.job.reports import TrialPruned, checkpoint, report, saving
 
 LEAVE_SECONDS = 1.0  # for ranks to end by themselves once the trial has to end, before SIGTERM

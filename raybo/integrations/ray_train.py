@@ -16,10 +16,10 @@ from raybo.common.errors import MissingExtra, ObjectiveError, RayboError, instal
 from raybo.common.messages import in_words
 from raybo.engine.ray.trainers import end_own_cleaner
 from raybo.engine.study.rank_endings import is_echo
-from raybo.engine.trial.lacks import lacked_memory
+from raybo.engine.trial.shortages import lacked_memory
 from raybo.integrations.launch import Ranks
 from raybo.job.current_trial import current_trial
-from raybo.job.launched import LaunchedReceiver
+from raybo.job.launched_rank import LaunchedReceiver
 from raybo.job.reports import ProcessLost, held_by_trial
 
 try:

@@ -24,7 +24,7 @@ from tensorboardX.record_writer import directory_check
 from raybo.common.errors import RayboError
 from raybo.integrations.stream import News, StartAgain, Stream
 from raybo.integrations.trial_terms import Names, parameters
-from raybo.journal.beside import is_uri
+from raybo.journal.side_files import is_uri
 from raybo.record.events import Kind
 from raybo.record.states import FAILURES, State
 from raybo.study.study import Study

@@ -86,7 +86,7 @@ def current_trial() -> CurrentTrial | None:
         0
     """
     if _running is None:
-        from raybo.job.launched import launched_trial
+        from raybo.job.launched_rank import launched_trial
 
         return launched_trial()
     return _running

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from raybo.common.arguments import number_in, whole_number
 from raybo.common.errors import ObjectiveError
 from raybo.common.messages import shown
-from raybo.job.launched import launched_receiver
+from raybo.job.launched_rank import launched_receiver
 
 
 class TrialPruned(BaseException):

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from raybo.common import systems
 from raybo.common.errors import JournalError
-from raybo.journal.beside import beside
 from raybo.journal.clean import clean_text
+from raybo.journal.side_files import beside
 
 LONGEST = 4_000  # characters of a note
 MOST_BYTES = 4_000_000  # of the file that are read: the last

@@ -16,10 +16,10 @@ from typing import Any
 from raybo.common.errors import JournalError, PathError
 from raybo.common.messages import near, shown
 from raybo.journal.acknowledged import Mark, from_text, mark_path, read_mark
-from raybo.journal.beside import journals_of
 from raybo.journal.chain import beginning, following
 from raybo.journal.checks import Checker, Nonsense, description_of, text_of
 from raybo.journal.schema import APPLICATION, SCHEMA, errors_in_a_line
+from raybo.journal.side_files import journals_of
 from raybo.record.description import Description
 from raybo.record.events import Event
 

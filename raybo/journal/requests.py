@@ -23,8 +23,8 @@ from pathlib import Path
 
 from raybo.common import systems
 from raybo.common.errors import JournalError
-from raybo.journal.beside import beside
 from raybo.journal.lock import in_use
+from raybo.journal.side_files import beside
 from raybo.space import Row
 
 MOST_BYTES = 1_000_000  # of a request

@@ -13,7 +13,8 @@ from raybo.common.arguments import MOST
 
 Holds: TypeAlias = Mapping[str, Callable[[Any], bool]]  # a dataclass field's metadata, see `events`
 
-# a job's fingerprint, see `raybo.job.code`: "sources", a hash of each of its files; "packages", the version of each
+# a job's fingerprint, see `raybo.job.code_fingerprint`: "sources", a hash of each of its files; "packages", the version
+# of each
 Code: TypeAlias = Mapping[str, Mapping[str, str]]
 
 CHECKPOINT = re.compile(r"[0-9]+-[0-9]+")  # attempt and number, which make a directory's name

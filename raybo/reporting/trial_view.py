@@ -14,8 +14,8 @@ from rich.text import Text
 from raybo.common import systems
 from raybo.common.errors import TrialError
 from raybo.common.terminal import without_colours
-from raybo.journal.beside import OUTPUT
-from raybo.record.code import differences, last_code
+from raybo.journal.side_files import OUTPUT
+from raybo.record.code_changes import differences, last_code
 from raybo.record.events import Event, Kind
 from raybo.record.states import FAILURES
 from raybo.record.trial import Trial

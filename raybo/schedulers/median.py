@@ -19,7 +19,7 @@ import numpy as np
 from raybo.common.options import option
 from raybo.record.history import History
 from raybo.record.states import State
-from raybo.schedulers.folded import folded
+from raybo.schedulers.report_totals import folded
 from raybo.schedulers.scheduler import Scheduler
 from raybo.schedulers.verdict import GO, Verdict, in_words
 

@@ -1,7 +1,7 @@
 """Asks a study's scheduler for verdicts, and makes the journal's events of them.
 
 Trials that run a configuration once more, to confirm it, are never judged: a mean over those that were lucky enough to
-go on would confirm nothing. Nor are others judged by them (`folded`).
+go on would confirm nothing. Nor are others judged by them (`report_totals`).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from raybo.record.history import History
 from raybo.record.origin import Origin, origin_of
 from raybo.record.states import OPEN, State
-from raybo.schedulers.folded import folded
+from raybo.schedulers.report_totals import folded
 from raybo.schedulers.verdict import Verdict, in_words, ordinal
 
 

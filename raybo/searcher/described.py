@@ -20,7 +20,7 @@ from raybo.schedulers import Scheduler
 from raybo.space import Space, context_space
 
 if TYPE_CHECKING:
-    from raybo.searcher.kept import Kept
+    from raybo.searcher.journaled import Kept
 
 Made = tuple[Description, methods.Method, Scheduler | None]  # with what it names
 

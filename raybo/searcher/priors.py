@@ -18,7 +18,7 @@ from raybo.record.events import EarlierStudy, Event
 from raybo.searcher.earlier_study import Studied, Wanted, modelled, what_it_knows
 
 if TYPE_CHECKING:
-    from raybo.searcher.kept import Kept
+    from raybo.searcher.journaled import Kept
 
 Given: TypeAlias = "Studied | Path | str | Sequence[Studied | Path | str]"
 

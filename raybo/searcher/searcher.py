@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack  # typing has them from Python 3.11
 
     from raybo.methods.keywords import MethodOptions
-    from raybo.searcher.kept import Kept
+    from raybo.searcher.journaled import Kept
     from raybo.searcher.priors import Given
 
 E = TypeVar("E", bound=Event)
@@ -158,7 +158,7 @@ class Searcher(Findings):
     ) -> None:
         kept = None
         if storage is not None:
-            from raybo.searcher.kept import Kept  # SQLite takes its time, and most searchers need none
+            from raybo.searcher.journaled import Kept  # SQLite takes its time, and most searchers need none
 
             kept = Kept(storage)
         try:

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 from raybo.solvers.ascent import ascend
+from raybo.solvers.constrained import search_within
 from raybo.solvers.domain import Array, Domain, climbable, continuous
 from raybo.solvers.mixed import is_small, polish, try_all
-from raybo.solvers.ruled import search_within
 from raybo.solvers.solution import Differentiable, Search, Solution
 
 ROUNDS = 100  # rounds of `ascent_from`, more than a multi-start's climbs have

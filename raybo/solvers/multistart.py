@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from raybo.solvers.ascent import ascend
+from raybo.solvers.constrained import search_within
 from raybo.solvers.domain import Array, Domain, climbable, continuous
 from raybo.solvers.mixed import climb_within_levels, is_small, polish, try_all
-from raybo.solvers.ruled import search_within
 from raybo.solvers.solution import ROWS_AT_ONCE, Differentiable, Gradient, Search, Solution
 from raybo.solvers.starts import choose_starts, raw_candidates
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
+from raybo.solvers.constrained import search_within
 from raybo.solvers.domain import Array, climbable, continuous
 from raybo.solvers.mixed import is_small, search_axes, try_all
-from raybo.solvers.ruled import search_within
 from raybo.solvers.solution import ROWS_AT_ONCE, Gradient, Search, Solution
 from raybo.solvers.starts import choose_starts, raw_candidates
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from raybo.solvers import SolverName, solve
 from raybo.solvers.ascent import ascend
+from raybo.solvers.constrained import search_within
 from raybo.solvers.domain import Array, Domain, continuous
-from raybo.solvers.ruled import search_within
 from raybo.solvers.solution import ROWS_AT_ONCE, Differentiable, Search, Solution
 
 GRID = 1000  # points of a random grid

@@ -13,10 +13,10 @@ from raybo import journal, methods
 from raybo.common.arguments import whole_number
 from raybo.common.errors import TrialError
 from raybo.common.messages import shown
-from raybo.journal.beside import is_uri, trial_directory, trial_uri
+from raybo.journal.side_files import is_uri, trial_directory, trial_uri
 from raybo.methods.explaining import method_of
 from raybo.methods.findings import Findings
-from raybo.record.code import codes_of, last_code, other_code
+from raybo.record.code_changes import codes_of, last_code, other_code
 from raybo.record.confirmed import Confirmed, again, confirmed
 from raybo.record.events import Ended, Event, artifacts_of
 from raybo.record.ledger import Ledger

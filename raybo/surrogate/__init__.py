@@ -9,7 +9,6 @@ from raybo.surrogate.likelihood import Likelihood
 from raybo.surrogate.model import Model
 from raybo.surrogate.observations import Observations
 from raybo.surrogate.outputs import Clipped, Outputs, SignedLog, Standardised, Tamed, YeoJohnson
-from raybo.surrogate.paths import FunctionDraw, draw_function, joint_draws
 from raybo.surrogate.presets import (
     gibo_model,
     noisy_model,
@@ -22,6 +21,7 @@ from raybo.surrogate.presets import (
 )
 from raybo.surrogate.priors import Flat, Gamma, Hyperparameter, LogNormal, Normal, Prior
 from raybo.surrogate.pseudo import pseudo_data
+from raybo.surrogate.sample_paths import FunctionDraw, draw_function, joint_draws
 from raybo.surrogate.sampling import Samples, sample_hmc, sample_slice
 from raybo.surrogate.structured import Structure, StructuredKernel
 

@@ -34,7 +34,7 @@ from raybo.view.figures import Figures, as_bytes
 from raybo.view.files import opened
 from raybo.view.followed import Followed
 from raybo.view.guard import guard, with_headers
-from raybo.view.shelf import Shelf
+from raybo.view.journals import Shelf
 from raybo.view.trial import trial_page
 
 T = TypeVar("T")

@@ -12,8 +12,8 @@ from aiohttp import web
 from raybo.common.errors import RayboError
 from raybo.view.connections import Connections, quiet_logger
 from raybo.view.guard import new_token
+from raybo.view.journals import Shelf
 from raybo.view.server import Server
-from raybo.view.shelf import Shelf
 
 HOST = "127.0.0.1"  # the only address that is served; from elsewhere one needs a tunnel
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from raybo.common.errors import RayboError
 from raybo.common.terminal import visible, without_colours
-from raybo.journal.beside import OUTPUT
+from raybo.journal.side_files import OUTPUT
 from raybo.record.events import Event
 from raybo.reporting.trial_view import earliest
 from raybo.study.study import Study

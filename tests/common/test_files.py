@@ -134,7 +134,7 @@ def journal(study, tmp_path):
 FORKING = """
 import os, sys
 from raybo.cli import main
-import raybo.cli.looking, raybo.integrations.text_files, raybo.study.study, raybo.surrogate.noisy_trials
+import raybo.cli.inspecting, raybo.integrations.text_files, raybo.study.study, raybo.surrogate.noisy_trials
 
 for i, form, where, is_appended in CASES:  # a process each, which has imported nearly all already
     read, write = os.pipe()

@@ -16,7 +16,7 @@ from raybo.engine.study import trial_output
 from raybo.engine.study.trial_output import TrialOutput
 from raybo.engine.trial import captured_output
 from raybo.engine.trial.captured_output import FILE_BYTES, KEPT_BYTES, capture_output, read_unsent
-from raybo.journal.beside import trial_directory
+from raybo.journal.side_files import trial_directory
 from raybo.record.states import State
 
 ME = ("study", 3, 1)

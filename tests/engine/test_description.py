@@ -11,7 +11,7 @@ import raybo
 from raybo.cli.tuning import tune as command
 from raybo.engine.description import searcher_for
 from raybo.engine.run_options import RunOptions
-from raybo.experiments.here import tune_here
+from raybo.experiments.in_process import tune_here
 from raybo.journal import Journal, read
 from raybo.record.description import Description
 from raybo.record.goals import Constraint

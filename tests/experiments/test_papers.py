@@ -16,7 +16,7 @@ import raybo
 from raybo import methods
 from raybo.context import context_model
 from raybo.experiments import Experiment, Figure
-from raybo.experiments.here import tune_here
+from raybo.experiments.in_process import tune_here
 from raybo.experiments.output import draw, write_page
 from raybo.experiments.page import page
 from raybo.experiments.papers import find_experiments

@@ -32,7 +32,7 @@ from raybo.common.errors import (
     RayError,
     install_command,
 )
-from raybo.integrations import dashboard, jobs, package, transfer
+from raybo.integrations import jobs, package, ray_dashboard, transfer
 from raybo.journal import Journal, read
 from raybo.record.description import Description
 from raybo.record.events import Asked, Kind, Planned, Told
@@ -377,7 +377,7 @@ def test_where_nobody_answers_is_told_within_seconds():
         jobs.Cluster("http://127.0.0.1:1")
     with pytest.raises(RayError, match="nothing answers"):
         jobs.Cluster("http://no such host:8265")
-    assert time.monotonic() - begun < dashboard.ANSWER_SECONDS[1]
+    assert time.monotonic() - begun < ray_dashboard.ANSWER_SECONDS[1]
 
 
 def test_a_missing_job_client_names_its_extra(monkeypatch):

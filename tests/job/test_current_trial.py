@@ -6,7 +6,7 @@ import threading
 
 import raybo
 from raybo.job.current_trial import CurrentTrial, running
-from raybo.journal.beside import trial_directory, trial_uri, without_password
+from raybo.journal.side_files import trial_directory, trial_uri, without_password
 from raybo.searcher import trial_seed
 
 

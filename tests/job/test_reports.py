@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import raybo
 from raybo.common.errors import MethodError, ObjectiveError, TrialError
 from raybo.engine.study.verdicts import with_value
-from raybo.experiments.here import tune_here
+from raybo.experiments.in_process import tune_here
 from raybo.job import reports
 from raybo.journal import Journal, read
 from raybo.record.append_only import Grown

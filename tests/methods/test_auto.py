@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 from raybo import Categorical, Float, Space
 from raybo.methods import make
 from raybo.methods.default import auto
-from raybo.methods.default.auto_0_1 import propose_as_0_1
+from raybo.methods.default.auto_of_0_1 import propose_as_0_1
 from raybo.methods.default.committee import MEMBERS, NO_SAY, convene, model_of
 from raybo.methods.parts.running_trials import predicted
 from raybo.record.events import Asked, Told

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from raybo import methods
-from raybo.acquisition.guess import Belief, Believing
+from raybo.acquisition.guess_weight import Belief, Believing
 from raybo.common.errors import SpaceError
 from raybo.methods.parts.guesses import held
 from raybo.record.origin import Origin

@@ -11,7 +11,7 @@ import raybo
 from raybo.common.errors import JournalError, MethodError, ObjectiveError, TrialError
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.trial.task import run_trial
-from raybo.experiments.here import tune_here
+from raybo.experiments.in_process import tune_here
 from raybo.journal import Journal, read
 from raybo.methods import METHODS, needs_context
 from raybo.record.goals import Constraint, Goals

@@ -12,7 +12,7 @@ from rich.console import Console
 
 import raybo
 from raybo.engine.status import Status
-from raybo.experiments.here import tune_here
+from raybo.experiments.in_process import tune_here
 from raybo.integrations.export import exporter
 from raybo.reporting import draw
 from raybo.reporting.figures import report_figures

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from raybo.surrogate import GP, Observations, draw_function, joint_draws
-from raybo.surrogate.paths import _code, cosine
+from raybo.surrogate.sample_paths import _code, cosine
 from tests.surrogate.conftest import CATEGORIES, differences, model, points
 
 LEVELS = (None, CATEGORIES, None)

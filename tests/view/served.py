@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from aiohttp.test_utils import TestClient, TestServer
 
 from raybo.journal import Journal
+from raybo.view.journals import Shelf, identifier
 from raybo.view.server import Server
-from raybo.view.shelf import Shelf, identifier
 
 TOKEN = "a-token-for-tests"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}

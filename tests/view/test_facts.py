@@ -22,8 +22,8 @@ from raybo.study.study import Study, load
 from raybo.view import facts
 from raybo.view.figures import Figures, as_bytes
 from raybo.view.followed import Followed
+from raybo.view.journals import Shelf, identifier
 from raybo.view.parallel import _Axis, _colour, plain_lines
-from raybo.view.shelf import Shelf, identifier
 from raybo.view.trial import trial_page
 from tests.reporting.studies import failed_study, run
 from tests.view.served import BEARER, address, asking, keep
@@ -312,7 +312,7 @@ def test_a_directory_shows_present_and_later_journals(tmp_path):
 
     second = identifier(tmp_path / "a.db")  # the second that it knows
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("raybo.view.shelf.identifier", meanwhile)
+        patch.setattr("raybo.view.journals.identifier", meanwhile)
         assert shelf.find(second).path.name == "a.db"
     shelf = Shelf([tmp_path])
     data = bytearray((tmp_path / "a.db").read_bytes())

@@ -16,9 +16,9 @@ from raybo.common.errors import RayboError
 from raybo.view import opening
 from raybo.view.connections import Connections, quiet_logger
 from raybo.view.guard import HEADERS, cookie_name, new_token
+from raybo.view.journals import Shelf
 from raybo.view.server import Server
 from raybo.view.serving import HOST, _listening
-from raybo.view.shelf import Shelf
 from tests.reporting.studies import run
 from tests.view.served import BEARER, TOKEN, address, asking, keep
 

@@ -16,7 +16,7 @@ import ray
 from raybo.common.messages import first_line
 from raybo.engine.lifecycle import Life, Occurrence
 from raybo.engine.study.gang import Gang
-from raybo.engine.trial.lacks import MAKE_ROOM, NO_MEMORY
+from raybo.engine.trial.shortages import MAKE_ROOM, NO_MEMORY
 from raybo.engine.trial.task import TRACEBACK_CHARACTERS
 from raybo.record.events import EventData
 

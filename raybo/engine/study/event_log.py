@@ -26,9 +26,9 @@ from raybo.engine.study.repeated_failures import RepeatedFailures
 from raybo.engine.study.timings import Timings
 from raybo.job.objective import Objective
 from raybo.journal import Journal, clean
-from raybo.journal.beside import without_password
+from raybo.journal.side_files import without_password
 from raybo.record.budget import Budget, used
-from raybo.record.code import last_code
+from raybo.record.code_changes import last_code
 from raybo.record.confirmed import again_count
 from raybo.record.events import (
     Asked,

@@ -16,7 +16,7 @@ from raybo.common.files import write_file
 from raybo.common.messages import first_line
 from raybo.engine.study.ray_stacks import RayStacks
 from raybo.engine.trial.captured_output import KEPT_BYTES, Chunk
-from raybo.journal.beside import OUTPUT, is_uri, trial_directory
+from raybo.journal.side_files import OUTPUT, is_uri, trial_directory
 
 LINES = 200  # the last lines of all trials are held for watchers
 LINE_CHARACTERS = 1_000

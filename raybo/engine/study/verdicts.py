@@ -18,7 +18,7 @@ from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
 from raybo.engine.study.event_log import EventLog
 from raybo.engine.trial.artifacts import trial_files
 from raybo.engine.trial.report_sender import BATCH_SECONDS, Answer, AttemptInfo
-from raybo.journal.beside import CHECKPOINTS, is_uri, trial_directory
+from raybo.journal.side_files import CHECKPOINTS, is_uri, trial_directory
 from raybo.record.events import Event, EventData, Kind, Paused, Reported, Retried
 from raybo.record.goals import Goal
 from raybo.record.ledger import Ledger

@@ -16,7 +16,7 @@ from raybo.common.messages import in_words
 from raybo.engine.run_options import Keep
 from raybo.engine.temporary_directories import TEMPORARY, private_directory
 from raybo.engine.trial.checkpoints import Checkpoints
-from raybo.journal.beside import CHECKPOINTS, is_uri, trial_directory, trial_uri
+from raybo.journal.side_files import CHECKPOINTS, is_uri, trial_directory, trial_uri
 
 
 class Mirror:

@@ -24,7 +24,7 @@ from typing import Protocol
 from raybo.common import systems
 from raybo.common.errors import ObjectiveError
 from raybo.engine.run_options import Keep
-from raybo.journal.beside import CHECKPOINTS
+from raybo.journal.side_files import CHECKPOINTS
 
 PARTIAL = ".partial"
 NO_SYNC = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)  # a file system cannot sync directories

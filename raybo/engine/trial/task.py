@@ -34,10 +34,10 @@ from raybo.engine.trial import rank
 from raybo.engine.trial.artifacts import trial_files
 from raybo.engine.trial.captured_output import Chunk, capture_output
 from raybo.engine.trial.child_processes import isolate_child_processes
-from raybo.engine.trial.lacks import NO_MEMORY, REASON_CHARACTERS, lacked_memory, lacked_room
 from raybo.engine.trial.rank import GONE, Gathering, alone, output_to, seated, sender_of, without_result
 from raybo.engine.trial.report_sender import AttemptInfo, MakeSender, ReportSender, answer_of, offline_sender
 from raybo.engine.trial.result import left_out, read_result, read_results
+from raybo.engine.trial.shortages import NO_MEMORY, REASON_CHARACTERS, lacked_memory, lacked_room
 from raybo.job.cheap_version import with_cheap_versions
 from raybo.job.current_trial import CurrentTrial, running
 from raybo.job.objective import Objective, contexts_sent_to

@@ -33,7 +33,7 @@ What it does, and why:
 - If trials that report are ended early, another model: see `curves`. It is that of jobs with cheap versions too, if
   these save enough: see `fidelities`.
 - From 150 results on one model, and beyond 400 trials that of the observations that matter to a proposal, see
-  `local_models`. Studies that raybo 0.1 began continue by its rule, see `auto_0_1`.
+  `local_models`. Studies that raybo 0.1 began continue by its rule, see `auto_of_0_1`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from scipy.stats import rankdata
 
 from raybo.acquisition import Acquisition
 from raybo.common.options import option
-from raybo.methods.default.auto_0_1 import FAR_OPTIMISM, OPTIMISM, SETTLED, mixture, propose_as_0_1
+from raybo.methods.default.auto_of_0_1 import FAR_OPTIMISM, OPTIMISM, SETTLED, mixture, propose_as_0_1
 from raybo.methods.default.committee import MEMBERS, convene
 from raybo.methods.default.curves import explain_curves, propose_for_last_step
 from raybo.methods.default.fidelities import explain_fidelity, propose_at_fidelity

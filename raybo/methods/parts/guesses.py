@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from raybo.acquisition import Acquisition
-from raybo.acquisition.guess import Belief, Believing
+from raybo.acquisition.guess_weight import Belief, Believing
 from raybo.record.history import History, Proposal
 from raybo.record.origin import NEXT_GUESS, Origin
 from raybo.record.states import State

@@ -11,7 +11,7 @@ import pytest
 import raybo
 from raybo.common.errors import JournalError, MissingExtra
 from raybo.experiments import Entry, Experiment, HeldOut, Problem, compare
-from raybo.experiments.here import tune_here
+from raybo.experiments.in_process import tune_here
 from raybo.experiments.results import read_rows
 from raybo.job.loading import load_objective
 from raybo.record.events import Kind

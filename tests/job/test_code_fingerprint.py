@@ -14,9 +14,9 @@ import pytest
 import raybo
 from raybo import cli
 from raybo.common.errors import JournalError
-from raybo.job.code import code_of
+from raybo.job.code_fingerprint import code_of
 from raybo.job.loading import load_objective
-from raybo.record.code import codes_of, differences, last_code, other_code
+from raybo.record.code_changes import codes_of, differences, last_code, other_code
 from raybo.record.events import Failed, Planned, Told
 
 JOB = '''

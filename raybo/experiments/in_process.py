@@ -24,7 +24,7 @@ from raybo.engine.trial.task import run_trial
 from raybo.job.cheap_version import with_cheap_versions
 from raybo.job.objective import Objective
 from raybo.journal import Journal
-from raybo.journal.beside import CHECKPOINTS, trial_directory
+from raybo.journal.side_files import CHECKPOINTS, trial_directory
 from raybo.record.events import KINDS, Event, EventData, Kind, Reported, Resumed, Retried
 from raybo.record.states import COUNTED, State
 from raybo.schedulers import Verdict

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import raybo
-from raybo.engine.trial.lacks import lacked_memory, lacked_room
+from raybo.engine.trial.shortages import lacked_memory, lacked_room
 from raybo.record.states import State
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})
