@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from raybo import methods
@@ -22,7 +24,8 @@ except ImportError:
     raise MissingExtra(f"a sampler for Optuna needs optuna: {install_command('optuna')}") from None
 
 from raybo.integrations.optuna_spaces import ShownSpace, uniform_seed
-from raybo.integrations.optuna_trials import CONSTRAINTS, Kept, params_of, searcher_of
+from raybo.integrations.optuna_trials import CONSTRAINTS, Kept, params_of, searcher_of, seconds_of
+from raybo.record.budget import seconds_of as seconds_of_text
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # typing has it from Python 3.11
@@ -56,9 +59,12 @@ class RayboSampler(BaseSampler):
         trials: how many trials are planned; some methods depend on it.
         constraints_func: returns the constraints of a finished or pruned trial, each broken if it is above 0; Optuna 5
             has `trial.set_constraint` instead.
+        budget: the time that all trials may take, added up, as "90s", "45m", "2h", "1h30m", "1d" or in seconds: what
+            you give to `optimize` as `timeout`, times its `n_jobs`. Proposals weigh what a trial takes, and `optimize`
+            ends once the budget is used.
         options: the method's options.
     Raises:
-        MethodError: the method or an option does not exist, or the method needs a context.
+        MethodError: the method or an option does not exist, the method needs a context, or the budget is no time.
         MissingExtra: Optuna is not installed.
     Example:
         >>> import optuna
@@ -77,6 +83,7 @@ class RayboSampler(BaseSampler):
         seed: int | None = None,
         trials: int | None = None,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
+        budget: float | str | None = None,
         **options: Unpack[MethodOptions],
     ) -> None:
         self._method = methods.make(method, **options)
@@ -85,6 +92,7 @@ class RayboSampler(BaseSampler):
         self._seed = None if seed is None else seed_for(seed)
         self._trials = None if trials is None else whole_number(trials, "trials")
         self._constraints_func = constraints_func
+        self._budget = None if budget is None else seconds_of_text(budget)
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """Return the parameters that the finished trials show to belong to the space, by name."""
@@ -110,18 +118,20 @@ class RayboSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, others: Sequence[FrozenTrial], shown: ShownSpace
     ) -> dict[str, Any]:
         """Return the method's proposal beside the other trials, and keep it with the trial."""
-        searcher = searcher_of(study, others, shown, self._method, self._trials, self._seed_of(study, trial.number))
+        seed = self._seed_of(study, trial.number)
+        searcher = searcher_of(study, others, shown, self._method, self._trials, seed, self._budget)
+        spent = None if self._budget is None else sum(map(seconds_of, others))
         for number in _begun_together(others, trial.number, shown):
             searcher.seed = self._seed_of(study, number)
-            searcher.apply(searcher.propose(searcher.history))
-        searcher.seed = self._seed_of(study, trial.number)
-        asked = searcher.propose(searcher.history)
+            searcher.apply(searcher.propose(searcher.history, spent=spent))
+        searcher.seed = seed
+        asked = searcher.propose(searcher.history, spent=spent)
         known = [params_of(each) for each in others]
         for _ in range(NEIGHBOURS):  # the design may have come to this point while others were taken into account
             if "sobol" not in asked.tags or shown.params(asked.point) not in known:
                 break
             searcher.apply(asked)
-            asked = searcher.propose(searcher.history)
+            asked = searcher.propose(searcher.history, spent=spent)
         params = shown.params(asked.point)
         first: list[str] = []
         if trial.number < FIRST:
@@ -145,13 +155,28 @@ class RayboSampler(BaseSampler):
         return RandomSampler(seed=seed).sample_independent(study, trial, param_name, param_distribution)
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
-        """Keep what `constraints_func` says of a trial; ValueError if it is no sequence of numbers, or holds NaN."""
+        """Keep what `constraints_func` says of a trial, and end `optimize` once the budget is used.
+
+        Raises:
+            ValueError: what it says is no sequence of numbers, or holds NaN.
+        """
+        self._end_if_used(study, trial)
         if self._constraints_func is None or state not in (TrialState.COMPLETE, TrialState.PRUNED):
             return
         numbers = [float(number) for number in self._constraints_func(trial)]
         if any(map(math.isnan, numbers)):
             raise ValueError(f"constraints_func must return numbers, got {numbers} for trial {trial.number}")
         study._storage.set_trial_system_attr(trial._trial_id, CONSTRAINTS, numbers)
+
+    def _end_if_used(self, study: Study, trial: FrozenTrial) -> None:
+        """End `optimize` if the budget is used, with the trial that is about to be recorded as ended."""
+        if self._budget is None or trial.datetime_start is None:
+            return
+        others = [each for each in study.get_trials(deepcopy=False) if each.number != trial.number]
+        took = (datetime.now(timezone.utc) - trial.datetime_start.astimezone()).total_seconds()
+        if sum(map(seconds_of, others)) + took >= self._budget:
+            with contextlib.suppress(RuntimeError):  # asked and told by hand, where there is no loop to end
+                study.stop()
 
     def explain(self, trial: FrozenTrial) -> str:
         """Return in a few words why a trial of a study with this sampler was proposed."""

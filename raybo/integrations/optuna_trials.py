@@ -77,9 +77,15 @@ def constraints_of(trial: FrozenTrial) -> dict[str, float]:
 
 
 def searcher_of(
-    study: Study, trials: Sequence[FrozenTrial], shown: ShownSpace, method: AnyMethod, planned: int | None, seed: int
+    study: Study,
+    trials: Sequence[FrozenTrial],
+    shown: ShownSpace,
+    method: AnyMethod,
+    planned: int | None,
+    seed: int,
+    budget: float | None = None,
 ) -> Searcher:
-    """Return a searcher that knows these trials, in the order of their numbers.
+    """Return a searcher that knows these trials, in the order of their numbers, and a budget of their seconds.
 
     Raises:
         MethodError: the method does not support several metrics or constraints, or there are more than four metrics.
@@ -94,7 +100,7 @@ def searcher_of(
         goals = {"metrics": {metric_name(i): mode for i, mode in enumerate(modes)}}
     if limits:
         goals["constraints"] = dict.fromkeys(map(limit_name, limits), "<= 0")
-    searcher = Searcher(shown.space, method, seed=seed, trials=planned, steps=steps or None, **goals)
+    searcher = Searcher(shown.space, method, seed=seed, trials=planned, steps=steps or None, budget=budget, **goals)
     stride = math.ceil(steps / MOST_REPORTS)
     for trial in trials:
         _take(searcher, shown, trial, limits, stride)
@@ -107,6 +113,11 @@ def params_of(trial: FrozenTrial) -> dict[str, Any]:
         return trial.params
     kept = Kept.of(trial) or Kept({}, {}, "")
     return {**kept.params, **trial.system_attrs.get("fixed_params", {}), **trial.params}
+
+
+def seconds_of(trial: FrozenTrial) -> float:
+    """Return how long a trial ran; 0 if it has not ended, or nobody knows."""
+    return 0.0 if trial.duration is None else trial.duration.total_seconds()
 
 
 def metric_name(i: int) -> str:
@@ -139,17 +150,18 @@ def _take(searcher: Searcher, shown: ShownSpace, trial: FrozenTrial, limits: Seq
     searcher.apply(
         Asked(n, x=x.tolist(), values=row, tags=_tags(shown, trial, params), seen=searcher.history.last_event)
     )
+    took = seconds_of(trial) if searcher.history.budget is not None else None
     if searcher.steps is not None:
         _report(searcher, n, trial.intermediate_values, stride)
     if trial.state is TrialState.COMPLETE:
         if all(map(math.isfinite, numbers.values())):
             first = metric_name(0)
             others = {name: number for name, number in numbers.items() if name != first}
-            searcher.apply(Told(n, value=numbers[first], metrics=others or None))
+            searcher.apply(Told(n, value=numbers[first], metrics=others or None, seconds=took))
         else:
             searcher.apply(Failed(n, reason="its values are not finite"))
     elif trial.state is TrialState.PRUNED:
-        searcher.apply(Pruned(n, reason="pruned by Optuna", rule="optuna"))
+        searcher.apply(Pruned(n, reason="pruned by Optuna", rule="optuna", seconds=took))
     elif trial.state is TrialState.FAIL:
         searcher.apply(Failed(n, reason="it failed"))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+import time
 import warnings
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.testing.pytest_samplers import BasicSamplerTestCase, MultiObjectiveSamplerTestCase, RelativeSamplerTestCase
 
 import raybo
+from raybo.common.errors import MethodError
 from raybo.integrations.optuna import RayboSampler
 from raybo.integrations.optuna_spaces import ShownSpace
 from raybo.integrations.optuna_trials import KEY, Kept, searcher_of
@@ -364,6 +366,29 @@ def test_trials_without_the_constraints_are_left_out():
 
 
 # ---- wrong use, and many processes
+
+
+def test_a_budget_enters_the_proposals_and_ends_the_study():
+    def slow(trial):
+        rounds = trial.suggest_int("rounds", 1, 100, log=True)
+        time.sleep(rounds / 1000)
+        return (trial.suggest_float("rate", 0, 1) - 0.3) ** 2
+
+    study = create(RayboSampler(seed=0, budget=0.5))
+    study.optimize(slow, n_trials=200)
+    took = [trial.duration.total_seconds() for trial in study.trials]
+    assert sum(took[:-1]) < 0.5 <= sum(took)
+    assert any("takes" in Kept.of(trial).tags for trial in study.trials[5:])
+    copy = create()
+    copy.add_trials(study.trials[:-1])
+    copy.sampler = RayboSampler(seed=0, budget=0.5)
+    asked = copy.ask()
+    assert {"rounds": asked.suggest_int("rounds", 1, 100, log=True), "rate": asked.suggest_float("rate", 0, 1)} == (
+        study.trials[-1].params
+    )
+    copy.tell(asked, 1.0)  # there is no loop to end
+    with pytest.raises(MethodError, match="budget must be seconds, or a time"):
+        RayboSampler(budget="2x")
 
 
 def test_a_method_with_contexts_is_refused():
