@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from raybo.job.launched_rank import launched_by
 
 
 @dataclass(frozen=True)
@@ -85,11 +88,13 @@ def current_trial() -> CurrentTrial | None:
         >>> job({})
         0
     """
-    if _running is None:
-        from raybo.job.launched_rank import launched_trial
+    return _launched() if _running is None else _running
 
-        return launched_trial()
-    return _running
+
+@cache
+def _launched() -> CurrentTrial | None:
+    fields = launched_by()
+    return None if fields is None else CurrentTrial(**fields)
 
 
 @contextmanager

@@ -19,7 +19,6 @@ from typing import Any
 
 from raybo.common.errors import ObjectiveError
 from raybo.common.messages import in_words
-from raybo.job.current_trial import CurrentTrial
 
 VARIABLE = "RAYBO_LAUNCHED"  # JSON: the trial, and the path of the socket
 TRACEBACK_CHARACTERS = 4_000
@@ -35,25 +34,21 @@ def _number(name: str, otherwise: int) -> int:
     return int(value) if value.isdecimal() else otherwise
 
 
-@cache
-def launched_trial() -> CurrentTrial | None:
-    """Return the trial whose launcher has started this process; None if none has."""
+def launched_by() -> dict[str, Any] | None:
+    """Return the fields of the trial whose launcher has started this process; None if none has."""
     if VARIABLE not in os.environ:
         return None
     told = json.loads(os.environ[VARIABLE])
-    return CurrentTrial(
-        told["number"],
-        told["attempt"],
-        told["seed"],
-        told["config"],
-        Path(told["directory"]),
-        rank=rank(),
-        world_size=_number("WORLD_SIZE", 1),
-        local_rank=_number("LOCAL_RANK", 0),
-        local_world_size=_number("LOCAL_WORLD_SIZE", 1),
-        node_rank=_number("GROUP_RANK", 0),
-        _asks_leaving=partial(_is_leaving, told["socket"]),
-    )
+    return {
+        **{name: told[name] for name in ("number", "attempt", "seed", "config")},
+        "_directory": Path(told["directory"]),
+        "rank": rank(),
+        "world_size": _number("WORLD_SIZE", 1),
+        "local_rank": _number("LOCAL_RANK", 0),
+        "local_world_size": _number("LOCAL_WORLD_SIZE", 1),
+        "node_rank": _number("GROUP_RANK", 0),
+        "_asks_leaving": partial(_is_leaving, told["socket"]),
+    }
 
 
 def _is_leaving(address: str) -> bool:
