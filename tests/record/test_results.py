@@ -8,7 +8,7 @@ import pytest
 
 import raybo
 from raybo.engine.trial.task import run_trial
-from raybo.record.results import EXTRAS, JSON_CHARACTERS, TEXT_CHARACTERS, extras
+from raybo.record.results import EXTRAS, JSON_CHARACTERS, NESTED, TEXT_CHARACTERS, extras
 
 SPACE = {"x": raybo.Float(0, 1)}
 GOALS = {"metric": "loss", "constraints": {"memory": "<= 3"}}
@@ -55,3 +55,16 @@ def test_extras_are_plain_and_bounded():
     assert len(extras({"text": "x" * 10_000}, "loss")["text"]) == TEXT_CHARACTERS
     assert extras({"list": [0] * (JSON_CHARACTERS // 3 - 1)}, "loss")
     assert not extras({"list": [0] * (JSON_CHARACTERS // 3 + 1)}, "loss")
+
+
+def nested(levels):
+    """Return a list in a list in a list, `levels` of them."""
+    value = []
+    for _ in range(levels - 1):
+        value = [value]
+    return value
+
+
+def test_what_is_nested_too_deep_is_left_out():
+    deepest = nested(NESTED)
+    assert extras({"lists": deepest, "deeper": [deepest], "dict": {"a": deepest}}, "loss") == {"lists": deepest}
