@@ -139,12 +139,14 @@ def test_the_error_of_a_lost_tail_names_remedies(path, tmp_path):
     assert os.listdir(left.parent) == ["study.db"]
 
 
-def test_a_closed_journals_lost_tail_is_noticed(path):
-    write(path)
+@pytest.mark.parametrize("lost", [1, 9])
+def test_a_closed_journals_lost_tail_is_noticed(path, lost):
+    _, events = write(path)
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("DELETE FROM event WHERE number > 20")
+        connection.execute("DELETE FROM event WHERE number > ?", (len(events) - lost,))
         connection.commit()
-    with pytest.raises(JournalError, match="committed events are missing at its end; restore it from a copy"):
+    missing = f"{lost} of {len(events)} committed events are missing at its end; restore it from a copy"
+    with pytest.raises(JournalError, match=missing):
         read(path)
 
 
