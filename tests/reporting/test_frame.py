@@ -33,6 +33,15 @@ def test_far_worse_values_are_outside_the_frame(mode, symbol):
     assert frame.note == " 1 far worse value is outside the frame."
 
 
+@pytest.mark.parametrize("mode", ["min", "max"])
+@pytest.mark.parametrize(("ranges", "is_outside"), [(5.9, False), (6.1, True)])
+def test_the_frame_reaches_six_interquartile_ranges(mode, ranges, is_outside):
+    values = np.append(np.arange(100.0), 75.0 + 50.0 * ranges)  # the quartiles are 25 and 75
+    frame = Frame.of(Goal(mode), values if mode == "min" else -values)
+    assert frame.is_outside[-1] == is_outside
+    assert not frame.is_outside[:-1].any()
+
+
 def test_what_must_be_seen_is_inside_the_frame():
     frame = Frame.of(Goal("min"), VALUES, inside=np.array([900.0]))
     assert not frame.is_outside.any()
