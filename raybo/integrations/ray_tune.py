@@ -31,8 +31,11 @@ from raybo.integrations.tune_results import (
     read_step,
     require_each,
     require_number,
+    seconds_of,
 )
 from raybo.integrations.tune_state import SearchState
+from raybo.record.budget import Budget
+from raybo.record.budget import seconds_of as seconds_of_text
 from raybo.record.events import AttemptEvent, Event, Failed, Planned, Reported, Stopped, Told
 from raybo.record.goals import MODES, Goals, Mode
 from raybo.record.origin import Origin
@@ -88,11 +91,14 @@ class RayboSearch(Searcher):
             feasible.
         prior: earlier studies of the same job or of like ones: studies, journals, or directories of journals, as for
             `raybo.tune`. The first trials are where they expect the best.
+        budget: the time that all trials may take, added up, as "90s", "45m", "2h", "1h30m", "1d" or in seconds: Tune's
+            `time_budget_s` times the trials at once. Proposals weigh what a trial takes, by Tune's `time_total_s`, and
+            once it is used no more are made.
         options: the method's options.
     Raises:
         SpaceError: the space or a point cannot be expressed (names the path), or a prior has no parameter in common.
         JournalError: a prior cannot be read, or says nothing of this search.
-        MethodError: the method, an option, the mode, the number of rewards, or a reward is wrong.
+        MethodError: the method, an option, the mode, the number of rewards, a reward, or the budget is wrong.
 
     `save` writes JSON: the events of the study and the ids of Tune's trials. `restore` replays them.
 
@@ -122,6 +128,7 @@ class RayboSearch(Searcher):
         metrics: Mapping[str, str] | None = None,
         constraints: Mapping[str, str] | None = None,
         prior: Given = (),
+        budget: float | str | None = None,
         **options: Unpack[MethodOptions],
     ) -> None:
         if {"scheduler", "scheduler_options"} & set(options):
@@ -165,6 +172,7 @@ class RayboSearch(Searcher):
             points=[point for point, reward in zip(points, rewards, strict=True) if reward is None],
             steps=None if steps is None else whole_number(steps, "steps"),
             declared=goals,
+            budget=None if budget is None else seconds_of_text(budget),
         )
         for i, reward in enumerate(rewards if goals.is_plain else ()):
             require_number(reward, f"evaluated_rewards: number {i}")
@@ -248,8 +256,10 @@ class RayboSearch(Searcher):
         return not getattr(limiter, "batch", False)
 
     @refusing(MethodError, "a trial's id is text, and its result a dict")
-    def suggest(self, trial_id: str) -> Config | None:
+    def suggest(self, trial_id: str) -> Config | str | None:  # type: ignore[override]  # Tune's own says less
         """Return the configuration for a trial; None while as many are pending as are allowed.
+
+        If the budget is used, it is `Searcher.FINISHED`, by which Tune ends the search.
 
         Raises:
             MethodError: there is no space or no mode yet.
@@ -260,13 +270,16 @@ class RayboSearch(Searcher):
         if self._limit.is_reached(self._all_pending()):
             return None
         self._plan()
+        spent = self._spent()
+        if spent is not None and self._state.budget is not None and spent >= self._state.budget:
+            return Searcher.FINISHED
         if self._state.points:
             point, *rest = self._state.points
             config = whole(asker.space, nested(asker.space, point), self._bases())
             event = self._apply(asker.known(config, Origin.ENQUEUED))
             self._state.points = rest
         else:
-            event = self._apply(asker.propose(asker.history))
+            event = self._apply(asker.propose(asker.history, spent=spent))
         self._state.trials[trial_id] = number = cast(int, event.trial)
         return asker.trials[number].config
 
@@ -304,7 +317,7 @@ class RayboSearch(Searcher):
                     end = pruned_early(trial, result or {}, end, goals, self._state.steps)
                 if isinstance(end, Failed) and not error:  # Tune itself looks at one metric only, if at any
                     self._note("lacking", f"trial {trial_id} counts as failed: {end.reason}")
-                self._apply(replace(end, trial=number))
+                self._apply(replace(end, trial=number, seconds=self._took(result)))
                 for abandoned in self._limit.abandoned():
                     reason = "Ray Tune did not resume it"
                     self._apply(Stopped(self._state.trials[abandoned], reason=reason))
@@ -459,11 +472,23 @@ class RayboSearch(Searcher):
 
     def _plan(self) -> None:
         asker = self._ready()
-        if self._state.samples is None:
+        samples, amount = self._state.samples, self._state.budget
+        if samples is None and amount is None:
             return
-        planned = self._state.samples + sum(trial.origin is Origin.ADDED for trial in asker.trials)
-        if asker.history.planned != planned:
-            self._apply(Planned(trials=planned))
+        added = sum(trial.origin is Origin.ADDED for trial in asker.trials)
+        planned, budget = None if samples is None else samples + added, None if amount is None else Budget(amount)
+        if (asker.history.planned, asker.history.budget) != (planned, budget):
+            self._apply(Planned(trials=planned, budget=amount))
+
+    def _spent(self) -> float | None:
+        """Return how long all trials have run; None without a budget."""
+        if self._state.budget is None:
+            return None
+        return sum(record.seconds or 0.0 for record in self._ready().history.records)
+
+    def _took(self, result: Mapping[str, Any] | None) -> float | None:
+        """Return how long a trial has run that ends with this report; None without a budget."""
+        return None if self._state.budget is None else seconds_of(result)
 
     def _apply(self, event: Event) -> Event:
         event = self._ready().apply(event)

@@ -32,6 +32,7 @@ from raybo.record.trial import Trial
 from raybo.space import Space, read_context
 
 TRAINING_ITERATION = "training_iteration"  # Tune's name for a step
+TIME_TOTAL = "time_total_s"  # Tune's name for the seconds that a trial has run
 UNKNOWN = -1  # the number of a trial that is yet to get one
 
 
@@ -99,6 +100,12 @@ def _read_report(result: Mapping[str, Any], goals: Goals, context: Space | None)
     if reading.values is None and isinstance(end, Told):
         lacking = reading.note or f"context {reading.missing[0]}: it was not reported"
     return replace(end, **context_data(context, reading)), lacking
+
+
+def seconds_of(result: Mapping[str, Any] | None) -> float | None:
+    """Return how long a trial has run by its last report; None if that does not say it."""
+    seconds = (result or {}).get(TIME_TOTAL)
+    return float(cast(float, seconds)) if is_finite(seconds) and cast(float, seconds) >= 0 else None
 
 
 def read_step(result: Mapping[str, Any], end: AttemptEvent, goals: Goals, steps: int | None) -> EventData | None:

@@ -73,6 +73,7 @@ class SearchState:
         attributes: what a subclass has beside that; of it, only what JSON can hold is saved.
         steps: how many iterations a whole run has; None if a trial is learned from by its end alone.
         generation: of the rules by which methods propose; 1 where raybo 0.1 began it.
+        budget: the seconds that all trials may take; None for any.
     """
 
     metric: str | None
@@ -91,6 +92,7 @@ class SearchState:
     steps: int | None = None
     declared: Goals = field(default=ONE)
     generation: int = GENERATION
+    budget: float | None = None
 
     def write(self, path: Path) -> None:
         """Write it to a file."""
@@ -102,7 +104,7 @@ class SearchState:
         state.update(metrics=declared.metrics, constraints=declared.rules)
         if not state["attributes"]:
             del state["attributes"]  # as raybo 0.1 knows it
-        for name in ("steps", "metrics", "constraints"):
+        for name in ("steps", "metrics", "constraints", "budget"):
             if state[name] is None:
                 del state[name]  # likewise
         path.write_text(json.dumps(state), encoding="utf-8")
@@ -141,6 +143,7 @@ class SearchState:
                 "metrics": None,
                 "constraints": None,
                 "generation": 1,
+                "budget": None,
             }
             state = {**unsaved, **state}  # what raybo 0.1 did not save
             state["declared"] = Goals.of(state.pop("metrics"), state.pop("constraints"))

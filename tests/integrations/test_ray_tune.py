@@ -19,7 +19,7 @@ pytest.importorskip("ray.tune")
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from ray import cloudpickle, tune
-from ray.tune.search import ConcurrencyLimiter, Repeater
+from ray.tune.search import ConcurrencyLimiter, Repeater, Searcher
 
 import raybo
 from raybo.common.errors import JournalError, MethodError, SpaceError, install_command
@@ -862,3 +862,31 @@ def test_earlier_studies_say_where_to_begin(tmp_path):
     assert search.suggest("b") == again.suggest("b")
     with pytest.raises(JournalError, match=r"old\.db"):
         RayboSearch({"x": tune.uniform(0, 2)}, metric="loss", mode="min", prior=path)
+
+
+def test_a_budget_enters_the_proposals_and_ends_the_search(tmp_path):
+    def step(search, number):
+        config = search.suggest(str(number))
+        if config != Searcher.FINISHED:
+            loss = (config["rate"] - 0.3) ** 2
+            result = {"loss": loss, "time_total_s": config["rounds"] / 10, "training_iteration": 1}
+            search.on_trial_complete(str(number), result)
+        return config
+
+    space = {"rounds": raybo.Integer(10, 1000, log=True), "rate": raybo.Float(0, 1)}
+    search = RayboSearch(space, "loss", "min", seed=0, budget="150s")
+    configs = [step(search, 0)]
+    while configs[-1] != Searcher.FINISHED:
+        if len(configs) == 6:
+            search.save(str(tmp_path / "state.json"))
+            search = RayboSearch(space, "loss", "min")
+            search.restore(str(tmp_path / "state.json"))
+        configs.append(step(search, len(configs)))
+    asker = raybo.Searcher(space, mode="min", metric="loss", seed=0, budget=150)
+    while asker.budget_left:
+        trial = asker.ask()
+        asker.tell(trial, (trial.config["rate"] - 0.3) ** 2, seconds=trial.config["rounds"] / 10)
+    assert configs[:-1] == [trial.config for trial in asker.trials]
+    assert any("takes" in trial.tags for trial in asker.trials)
+    with pytest.raises(MethodError, match="budget must be seconds, or a time"):
+        RayboSearch(space, budget="2x")
