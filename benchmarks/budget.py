@@ -42,6 +42,7 @@ PARTS = {
     "development": (lcbench.INSTANCES[:5], range(5)),
     "validation": (lcbench.OTHERS[:10], range(100, 110)),
     "fresh": (lcbench.INSTANCES[5:], range(200, 210)),  # for the second rule of when to stop
+    "left": (lcbench.LEFT, range(300, 310)),  # for the third
 }
 TARGETS = {"lcbench": 0.8, "boosting": 0.8, "equal": 1.05}
 RIVALS = {"flaml": "flaml", "smac": "smac"}  # and the packages that they need
@@ -93,7 +94,7 @@ def figures(
     kept = [json.loads(line) for line in path.read_text().splitlines()] if path is not None and path.exists() else []
     known = {(row["arm"], row["kind"], row["problem"], row["seed"]): row for row in kept}
     for kind in kinds.split(","):
-        if kind == "rows" and part == "fresh":
+        if kind == "rows" and part in ("fresh", "left"):
             yield Figure("rows", "no jobs are fresh")
             continue
         if kind == "rows":

@@ -7,7 +7,7 @@ data/lcbench (Apache-2.0). A curve is a function of the configuration: the same 
     python -m benchmarks.lcbench       # the references, made anew
 
 The settings of raybo's schedulers were tried on some of `INSTANCES`; none of `OTHERS` was looked at before they were
-settled.
+settled, and none of `LEFT` before the last rule of when a study should stop.
 """
 
 from __future__ import annotations
@@ -47,8 +47,18 @@ REFERENCES = {
     "167201": (85.999, 75.325),
     "168329": (54.951, 27.064),
     "168335": (99.693, 92.826),
+    "146212": (99.197, 98.082),
+    "167168": (89.426, 78.524),
+    "168330": (76.720, 65.311),
+    "168908": (91.984, 80.552),
+    "168910": (88.769, 68.923),
+    "189354": (95.657, 71.289),
+    "189862": (95.177, 85.514),
+    "189865": (99.004, 94.725),
+    "189866": (94.697, 70.163),
+    "189873": (99.232, 76.876),
 }
-INSTANCES, OTHERS = tuple(REFERENCES)[:10], tuple(REFERENCES)[10:]
+INSTANCES, OTHERS, LEFT = tuple(REFERENCES)[:10], tuple(REFERENCES)[10:20], tuple(REFERENCES)[20:]
 SECONDS, ACCURACY = (
     0,
     1,

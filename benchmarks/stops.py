@@ -69,22 +69,26 @@ def figures(kind: str, problems: Sequence[Problem], seeds: range, path: Path | N
 
 
 def run_of(problem: Problem, seed: int) -> Row:
-    """Run one search; of each trial its regret, its cost in mean trials, and what was expected of it."""
+    """Run one search; of each trial its regret, value, cost in mean trials, and what was expected of it."""
     start = zlib.crc32(repr((problem.kind, problem.name, seed)).encode())
     searcher = Searcher(problem.space, mode="max", seed=start)
-    regrets, costs, gains, takes = list[float](), list[float](), list[float | None](), list[float | None]()
+    regrets, costs, values = list[float](), list[float](), list[float]()
+    gains, takes = list[float | None](), list[float | None]()
     scale, best = problem.best - problem.chance, -np.inf
     for _ in range(TRIALS):
         asked = searcher.apply(searcher.propose(searcher.history, with_gain=True))
         value, seconds = problem.of(searcher.trials[asked.trial].config)
         searcher.apply(Told(asked.trial, value=value, seconds=seconds))
         best = max(best, value)
+        values.append(value / scale)
         regrets.append(round(float(np.clip((problem.best - best) / scale, 0.0, 5.0)), 5))
         costs.append(round(seconds / problem.mean_seconds, 5))
         gains.append(None if asked.gain is None else asked.gain / scale)
         takes.append(None if asked.takes is None else asked.takes / problem.mean_seconds)
     row = {"arm": "stop", "kind": problem.kind, "problem": problem.name, "seed": seed}
-    return {**row, "regrets": regrets, "costs": costs, "gains": gains, "takes": takes}
+    found: dict[str, Sequence[float | None]] = {"gains": gains, "takes": takes, "values": values}
+    rounded = {name: [x if x is None else float(f"{x:.5g}") for x in each] for name, each in found.items()}
+    return {**row, "regrets": regrets, "costs": costs, **rounded}
 
 
 def stops_after(row: Row, price: float) -> int:
@@ -95,7 +99,7 @@ def stops_after(row: Row, price: float) -> int:
         stopping.hear(Asked(number, x=[0.0], values=[0.0], tags={}, gain=gain, takes=hours))
         if stopping.reason:
             return max(1, number)  # the last proposal does not run
-        stopping.hear(Told(number, value=0.0))
+        stopping.hear(Told(number, value=row["values"][number], seconds=row["costs"][number] * HOUR))
     return TRIALS
 
 

@@ -179,8 +179,8 @@ def tune_arguments(
             metrics, without joining the front.
         stop_below_gain: stop once three proposals in a row are expected to improve the best value by less than this, in
             the metric's units.
-        stop_when_not_worth: stop once the last five proposals are expected to improve the best value by less than this
-            for an hour of a worker or, with `price`, for a unit of money; what they take is learnt from the trials.
+        stop_when_not_worth: stop once the next proposal is expected to improve the best value by less than this for an
+            hour of a worker or, with `price`, for a unit of money; what it takes is learnt from the trials.
         confirm: how many configurations to run again at the end, and how often each, every time with another seed, as
             "5x3" or (5, 3); `Study.confirmed` has their means.
         scheduler: name of the rule that ends trials early, see `raybo schedulers`, or your own, as for a method; None

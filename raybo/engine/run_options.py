@@ -179,7 +179,7 @@ class RunOptions:
     stop_when_not_worth: float | None = argument(
         None,
         _positive,
-        "Stop once the last five proposals promise less improvement than this for an hour of a worker or, with "
+        "Stop once the next proposal promises less improvement than this for an hour of a worker or, with "
         "--price, for a unit of money.",
         "G",
     )

@@ -5,10 +5,12 @@
     stop_below_gain    three proposals in a row, after the initial design, were expected to gain less than this over the
                        best value, in the metric's units
     stop_when_not_worth
-                       the last five proposals together were expected to gain less than this for the hours of a worker
-                       that they take or, with a price, for the money; after 14 results, as fewer show too little of a
-                       function to expect anything. After Xie et al. (2025), "Cost-aware Stopping for Bayesian
-                       Optimization", arXiv:2507.12453, which stops if no point's expected improvement per cost is more
+                       the last proposal was expected to gain less than this for the hours of a worker that it takes
+                       or, with a price, for the money; after some results, as few show too little of a function to
+                       expect anything. The dearer a trial is, beside what the best is ahead of the median, the fewer
+                       are waited for: there is hardly more than that to be found. After Xie et al. (2025), "Cost-aware
+                       Stopping for Bayesian Optimization", arXiv:2507.12453, which stops if no point's expected
+                       improvement per cost is more
 
 A pure function of the study's events, as it stands after them: a command that continues a study goes on where its own
 limits are wider than the last one's, or where a trial that was still running then has improved on the best. Results
@@ -29,8 +31,8 @@ from raybo.record.goals import Goals
 from raybo.record.origin import Origin
 
 IN_A_ROW = 3  # proposals that promise too little
-TOGETHER = 5  # proposals, whose gains are weighed against what they take
-FIRST_RESULTS = 14  # before it is judged what is worth its cost
+FIRST_RESULTS = 5, 40  # at least and at most, before it is judged what is worth its cost; between them:
+FIRST, POWER = 3.5, 0.45  # so many, over this power of a trial's cost, as a share of the best's lead over the median
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,8 @@ class Stopping:
     Args:
         limits: what ends it.
         goals: what is wanted; a trial that breaks a constraint is not better than another.
+    Attributes:
+        worth: what the last proposal was expected to gain per hour, or per unit of money; None while nobody knows.
     """
 
     def __init__(self, limits: Limits, goals: Goals) -> None:
@@ -91,15 +95,9 @@ class Stopping:
         self._front = np.empty((0, goals.k))  # with one metric the best value
         self._since = 0
         self._small: list[float] = []
-        self._results = 0
-        self._weighed: list[tuple[float, float]] = []  # what the last proposals were expected to gain, and to cost
-
-    @property
-    def worth(self) -> float | None:
-        """What the last proposals were expected to gain per hour, or per unit of money; None while nobody knows."""
-        if not self._weighed:
-            return None
-        return sum(gain for gain, _ in self._weighed) / sum(cost for _, cost in self._weighed)
+        self._results = list[float]()  # maximised
+        self._costs = list[float]()  # of the trials that say it, in the metric's units, at what is to be gained for it
+        self.worth: float | None = None
 
     @property
     def reason(self) -> str:
@@ -117,16 +115,27 @@ class Stopping:
             )
         if self._is_not_worth(self.worth):
             return (
-                f"the next {self.limits.unit} is not worth it: the last {TOGETHER} proposals were expected to improve "
+                f"the next {self.limits.unit} is not worth it: the last proposal was expected to improve "
                 f"{self.metric} by {self.worth:.2g} for it"
             )
         return ""
 
     def _is_not_worth(self, worth: float | None) -> bool:
         least = self.limits.stop_when_not_worth
-        if least is None or worth is None or len(self._weighed) < TOGETHER:
+        if least is None or worth is None or worth >= least:
             return False
-        return self._results >= FIRST_RESULTS and worth < least
+        return len(self._results) >= self._first_results
+
+    @property
+    def _first_results(self) -> float:
+        """How many results are waited for before it is judged what is worth its cost."""
+        least, most = FIRST_RESULTS
+        if len(self._results) < least or not self._costs:
+            return most
+        ahead = max(self._results) - float(np.median(self._results))
+        if not ahead > 0.0:  # there is nothing better than the usual yet
+            return most
+        return float(np.clip(FIRST * (float(np.mean(self._costs)) / ahead) ** -POWER, least, most))
 
     def hear(self, event: Event) -> None:
         """Take in an event."""
@@ -135,7 +144,7 @@ class Stopping:
             self._hear_gain(event)
         elif isinstance(event, Told):
             values = event.values(self.goals)
-            self._results += 1
+            self._hear_cost(event, values)
             is_feasible = event.trial not in self._broke and not self.goals.violations(self.goals.margins(values))
             self._hear_values(event.trial, values, is_feasible)
         elif isinstance(event, Reported) and not event.repeated and event.broken(self.goals):
@@ -155,9 +164,18 @@ class Stopping:
         elif origin is not Origin.ADDED:
             self._since += 1
 
+    def _hear_cost(self, event: Told, values: Mapping[str, float]) -> None:
+        least, cost = self.limits.stop_when_not_worth, self.limits.cost
+        if least is None:
+            return
+        self._results.append(self.goal.maximised(values[self.metric]))
+        took = event.seconds if cost is None else event.cost(cost)
+        if took:
+            self._costs.append(took * self.limits.units * least)
+
     def _hear_gain(self, event: Asked) -> None:
         least, gain = self.limits.stop_below_gain, event.gain
         if least is not None and gain is not None:
             self._small = [*self._small, gain] if gain < least else []
         if self.limits.stop_when_not_worth is not None and gain is not None and event.takes is not None:
-            self._weighed = [*self._weighed, (gain, event.takes * self.limits.units)][-TOGETHER:]
+            self.worth = gain / (event.takes * self.limits.units)

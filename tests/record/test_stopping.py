@@ -124,30 +124,44 @@ def test_what_is_no_limit_is_refused_by_name(limits):
         Limits(**limits)
 
 
-def test_what_is_not_worth_its_cost_ends_a_study():
-    def stopping(gains, takes, results=14, **limits):
-        found = Stopping(Limits(stop_when_not_worth=0.01, **limits), Goals())
-        for number in range(results):
-            found.hear(asked(number))
-            found.hear(told(number, 0.5))
-        for number, (gain, seconds) in enumerate(zip(gains, takes, strict=True), results):
-            found.hear(asked(number, gain=gain, takes=seconds))
-        return found
+def weighing(gain, takes, results, *, values=None, least=0.1, mode="max", metrics=None, **limits):
+    """A study whose trials take an hour each; the first is ahead of all others by 1."""
+    found = Stopping(Limits(stop_when_not_worth=least, **limits), Goals(modes=(mode,)))
+    for number in range(results):
+        found.hear(asked(number))
+        found.hear(told(number, values[number] if values else float(number == 0), seconds=3600.0, metrics=metrics))
+    found.hear(asked(results, gain=gain, takes=takes))
+    return found
 
-    assert stopping([1e-5] * 4, [60.0] * 4).reason == ""
-    assert stopping([1.0] + [1e-5] * 4, [60.0] * 5).reason == ""
-    ended = stopping([1.0, *[1e-4] * 3, *[2.25e-4] * 2], [120.0] * 6)  # 0.003 to 0.007 an hour
-    assert ended.worth == pytest.approx(0.0045)
+
+def test_what_is_not_worth_its_cost_ends_a_study():
+    ended = weighing(1e-3, 120.0, 20)
+    assert ended.worth == pytest.approx(0.03)
     assert ended.reason == (
-        "the next hour of a worker is not worth it: the last 5 proposals were expected to improve value by 0.0045 for "
-        "it"
+        "the next hour of a worker is not worth it: the last proposal was expected to improve value by 0.03 for it"
     )
-    assert stopping([1e-4] * 5, [120.0] * 5, results=13).reason == ""
-    assert (
-        stopping([1e-4] * 5, [*[120.0] * 4, 1.0]).reason != ""
-    )  # the short one promises much an hour, and is over at once
-    assert stopping([1e-4] * 5, [12.0] * 5).reason == ""
-    assert stopping([1e-4] * 5, [120.0] * 5, price=0.1).reason == ""
-    assert stopping([1e-4] * 5, [12.0] * 5, price=10.0).reason.startswith("the next unit of money is not worth it")
+    assert weighing(1e-3, 12.0, 20).reason == ""
+    assert weighing(1e-3, 120.0, 20, price=0.1).reason == ""
+    assert weighing(1e-3, 12.0, 20, price=10.0).reason.startswith("the next unit of money is not worth it")
+    spending = weighing(1e-3, 0.02, 20, cost="tokens", metrics={"tokens": 1.0})
+    assert spending.reason.startswith("the next unit of tokens is not worth it")
+    spending.hear(asked(21, gain=1.0, takes=0.02))
+    assert spending.reason == ""  # the next one promises more
     with pytest.raises(MethodError, match="stop_when_not_worth must be a finite number above 0, got 0"):
         Limits(stop_when_not_worth=0)
+
+
+@pytest.mark.parametrize(("least", "waits"), [(10.0, 5), (0.1, 10), (0.01, 28), (1e-3, 40), (1e-9, 40)])
+def test_the_dearer_trials_are_the_fewer_results_are_waited_for(least, waits):
+    assert weighing(0.0, 60.0, waits - 1, least=least).reason == ""
+    assert weighing(0.0, 60.0, waits, least=least).reason != ""
+
+
+def test_what_is_at_stake_is_what_the_best_is_ahead_of_the_median():
+    small = [0.0, *[0.01] * 39]
+    assert weighing(0.0, 60.0, 9, values=small, mode="min").reason != ""
+    assert weighing(0.0, 60.0, 12, values=small, least=1e-3, mode="min").reason != ""  # a tenth of what is at stake
+    assert weighing(0.0, 60.0, 8, values=small, least=1e-3, mode="min").reason == ""
+    flat = [0.5] * 40
+    assert weighing(0.0, 60.0, 39, values=flat).reason == ""  # nothing is better than the usual yet
+    assert weighing(0.0, 60.0, 40, values=flat).reason != ""
