@@ -88,12 +88,13 @@ def needs_context(method: AnyMethod) -> bool:
 def seen(method: Method, history: History) -> History:
     """Return the history as a method sees it: with values predicted for unfinished trials, unless it models reports.
 
-    Such a model needs to know how many steps a whole run has. What earlier studies have led to in vain is left out.
+    Such a model needs to know how many steps a whole run has. The results of the very same job are there, and what
+    earlier studies have led to in vain is left out.
     """
     if history.priors:
-        from raybo.methods.parts.prior_points import without_misleading
+        from raybo.methods.parts.prior_points import as_methods_see_it
 
-        history = without_misleading(history)
+        history = as_methods_see_it(history)
     models_reports = method.models_reports and history.steps is not None
     if models_reports or not (history.reports_in_order and history.goals.is_plain):
         return history

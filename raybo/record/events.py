@@ -204,6 +204,8 @@ class EarlierStudy(Event):
     centre: float = field(metadata=NUMBER)  # mean of what that process expects over the cube
     spread: float = field(metadata=NUMBER)  # standard deviation of the same
     counts: dict[str, Any] = field(metadata=METRICS)  # of its trials
+    results: list[float] = field(default_factory=list, metadata=NUMBERS)  # of the first of `points`, maximised; none if
+    # it cannot be the very same job: another space or metric, and in journals written before results were kept
 
     @property
     def X(self) -> Array:  # (n, len(axes))

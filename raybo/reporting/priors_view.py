@@ -10,7 +10,7 @@ from rich.text import Text
 
 from raybo.common.errors import TrialError
 from raybo.methods.parts.earlier_studies import expectations, weights
-from raybo.methods.parts.prior_points import hold
+from raybo.methods.parts.prior_points import hold, same_job
 from raybo.record.origin import Origin
 from raybo.reporting.table_layout import text_table
 from raybo.study.study import Study
@@ -18,6 +18,7 @@ from raybo.study.study import Study
 HEADINGS = ("earlier study", "weight", "trials", "taken", "metric", "parameters in common", "only there")
 
 HOLD = "the priors hold: this was better than the median of the design"
+SAME_JOB = "{}: the very same job, as it gave this value too; methods see its results as this study's own"
 DO_NOT_HOLD = "the priors mislead: this was no better than the median of the design, and no more follows from them"
 
 
@@ -79,6 +80,8 @@ def priors_view(study: Study) -> RenderableType:
         raise TrialError("the study has no priors; `raybo tune ... --prior OLD.db` begins one with them")
     first = [trial for trial in study.trials if trial.origin is Origin.PRIOR]
     lines = [Text(f"  trial {trial.number}: {study.explain(trial)}") for trial in first]
-    if (held := hold(study.history)) is not None:
+    if (same := same_job(study.history)) is not None:
+        lines.append(Text(f"  {SAME_JOB.format(same.study)}"))
+    elif (held := hold(study.history)) is not None:
         lines.append(Text(f"  {HOLD if held else DO_NOT_HOLD}"))
     return Group(text_table(HEADINGS, [each.cells for each in found]), *lines)

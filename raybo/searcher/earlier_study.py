@@ -97,15 +97,18 @@ def what_it_knows(study: Studied, wanted: Wanted, name: str) -> EarlierStudy:
         raise JournalError(f"{name}: its values lie far outside of this study's ranges, so it says nothing of them")
     first = next((event for event in study.events if isinstance(event, Asked)), None)
     said = as_text(theirs.to_json())
+    results = _results(ledger.history, [numbers[place] for place in kept]) if _may_be_the_same(theirs, wanted) else []
     all_of_it = [said, *([event.number, event.kind.value, event.trial, event.data] for event in study.events)]
-    observations = Observations(points, scores[kept], np.ones(len(kept)), np.zeros(len(kept)), ()).thinned(MOST)
+    observations = Observations(points, scores[kept], np.ones(len(kept)), np.zeros(len(kept)), ())
+    if len(kept) > MOST:
+        observations, results = observations.thinned(MOST), []
     history = ledger.history
     return EarlierStudy(
         study=name,
         identity=_hash([said, None if first is None else [first.at, first.data]]),
         content=_hash(all_of_it),
         axes=list(axes),
-        points=np.round(observations.X, 6).tolist(),
+        points=observations.X.tolist(),
         scores=np.round(observations.y, 4).tolist(),
         theta=[],
         centre=0.0,
@@ -121,7 +124,25 @@ def what_it_knows(study: Studied, wanted: Wanted, name: str) -> EarlierStudy:
             "mode": theirs.mode,
             "only_there": [each for each in theirs.space.names if each not in wanted.space.names],
         },
+        results=results,
     )
+
+
+def _may_be_the_same(theirs: Description, wanted: Wanted) -> bool:
+    """Return True if a study may have been of the very same job: results tell, see `prior_points.same_job`."""
+    return (
+        theirs.space == wanted.space
+        and theirs.goals == wanted.goals
+        and theirs.goals.is_plain
+        and theirs.context is None
+        and theirs.fidelity is None
+        and theirs.scheduler is None
+    )
+
+
+def _results(history: History, numbers: Sequence[int]) -> list[float]:
+    """Return the values of these trials, maximised; those that failed come last, and have none."""
+    return [y for number in numbers if (y := history.records[number].y) is not None]
 
 
 def _hash(content: Any) -> str:

@@ -6,17 +6,19 @@ import contextlib
 import json
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import raybo
+from raybo import methods
 from raybo.common.errors import JournalError, RayboError, SpaceError
 from raybo.journal import Journal
 from raybo.journal.checks import Checker, Nonsense
 from raybo.methods.parts.earlier_studies import expectations, weights
-from raybo.methods.parts.prior_points import hold
+from raybo.methods.parts.prior_points import hold, same_job
 from raybo.record.description import Description
 from raybo.record.events import EarlierStudy, Pruned, Reported, Told
 from raybo.record.origin import Origin
@@ -102,6 +104,70 @@ def test_pruned_trials_are_judged_by_their_reports(earlier):
         searcher.prune(trial)
     assert hold(searcher.history) is True
     assert searcher.trials[2].origin is Origin.PRIOR
+
+
+def test_the_very_same_job_goes_on_from_the_earlier_results(earlier):
+    searcher = Searcher(SPACE, mode="min", seed=9, prior=earlier[1])
+    events = run(searcher, job(), 1)
+    best = min(event.value for event in earlier[1].events if type(event) is Told)
+    assert searcher.trials[0].value == pytest.approx(best, abs=1e-9)
+    assert same_job(searcher.history) is searcher.history.priors[0]
+    seen = methods.seen(searcher.method, searcher.history)
+    assert len(seen.y) == 41
+    assert seen.y.max() == pytest.approx(-best)
+    events += run(searcher, job(), 3)
+    assert [trial.origin for trial in searcher.trials] == [Origin.PRIOR, None, None, None]
+    assert all("acquisition" in trial.tags for trial in searcher.trials[1:])  # no design: there is a model already
+    assert not any(each.differs for each in replay(Study(searcher.description, [*searcher.history.priors, *events])))
+
+
+@pytest.mark.parametrize("method", ["ei", "turbo", "uhe", "ars"])
+def test_every_method_sees_the_results_of_the_very_same_job(method, earlier):
+    searcher = Searcher(SPACE, method, "min", 9, prior=earlier[1])
+    run(searcher, job(), 5)
+    assert len(methods.seen(searcher.method, searcher.history).y) == 45
+
+
+def test_another_value_at_the_same_point_is_another_job(earlier):
+    searcher = Searcher(SPACE, mode="min", seed=9, prior=earlier[1])
+    run(searcher, lambda config: job()(config) + 1e-3, 2)
+    assert same_job(searcher.history) is None
+    assert "middle" in searcher.trials[1].tags
+
+
+def test_a_value_that_many_points_have_says_nothing():
+    flat = study(SPACE, lambda config: round(job()(config) / 8), 20, "sobol")
+    searcher = Searcher(SPACE, mode="min", seed=9, prior=flat)
+    run(searcher, lambda config: round(job()(config) / 8), 1)
+    assert searcher.trials[0].value == 0.0
+    assert same_job(searcher.history) is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"mode": "max"}, {"scheduler": "median", "steps": 5}, {"space": SPACE | {"depth": raybo.Integer(1, 11)}}],
+    ids=str,
+)
+def test_only_a_study_that_may_be_the_same_keeps_its_results(other, earlier):
+    searcher = Searcher(**{"space": SPACE, "mode": "min", "seed": 9} | other)
+    events = run(searcher, job(), 4)
+    assert new_priors(Study(searcher.description, events), wanted(mode="min"))[0].results == []
+    assert len(new_priors(earlier[0], wanted(mode="min"))[0].results) == 40
+
+
+def test_a_journal_without_results_goes_on_by_its_own_rule(earlier):
+    """Neighbours of the earlier study's points are candidates too, and no results are taken over."""
+    now = new_priors(earlier[1], wanted(mode="min"))[0]
+
+    def away(prior, seed):
+        searcher = Searcher(SPACE, mode="min", seed=seed)
+        searcher.apply(prior)
+        run(searcher, job(), 2)
+        assert ("middle" in searcher.trials[1].tags) is (not prior.results)
+        return np.abs(prior.X - searcher.history.X[0]).max(axis=1).min() > 1e-3
+
+    assert any(away(replace(now, results=[]), seed) for seed in range(8))
+    assert not any(away(now, seed) for seed in range(8))
 
 
 def test_priors_are_judged_by_the_design_alone(earlier):

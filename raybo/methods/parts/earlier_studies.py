@@ -7,7 +7,7 @@ it expects the same of every value.
 The first points are different bets, not the same one twice: the first is the point of which the studies expect most in
 the mean; a second one, which follows only if the first holds (see `prior_points`), is worth what it is expected to add
 to all that has been tried, if every study is wrong by `WRONG` in its own way. Candidates are the best points of each
-study, and neighbours of them.
+study, and neighbours of them, unless it may have been of the very same job: then its values are to be compared.
 
 A study's weight says how well its expectations have agreed with the results so far: Kendall's rank correlation, which
 is taken for 0.5 as long as nothing is known, and squared.
@@ -26,7 +26,7 @@ from scipy.stats import kendalltau
 
 from raybo.methods.parts.fitting import observed
 from raybo.methods.parts.next_point import taken
-from raybo.methods.parts.prior_points import hold, led
+from raybo.methods.parts.prior_points import hold, led, same_job
 from raybo.record.events import EarlierStudy, Tags
 from raybo.record.history import History, Proposal
 from raybo.record.origin import Origin
@@ -151,7 +151,9 @@ def first_point(history: History, rng: np.random.Generator) -> Proposal | None:
 
 def _is_next(history: History) -> bool:
     proposed = len(led(history))
-    return proposed == 0 or (proposed < 2 and len(history.priors) >= SEVERAL and hold(history) is True)
+    if proposed == 0:
+        return True
+    return proposed < 2 and len(history.priors) >= SEVERAL and hold(history) is True and same_job(history) is None
 
 
 def _candidates(history: History, models: Sequence[Expectation], rng: np.random.Generator) -> Array:  # (m, d)
@@ -160,9 +162,12 @@ def _candidates(history: History, models: Sequence[Expectation], rng: np.random.
     ordered = ~np.asarray(cube.categorical, dtype=bool)
     share = max(1, CANDIDATES // (len(models) * (1 + NEIGHBOURS)))
     found = []
-    for model in models[:CANDIDATES]:
+    for study, model in zip(history.priors[:CANDIDATES], models[:CANDIDATES], strict=True):
         X = model.gp.X
         best = np.argsort(-model.gp.mean(X), kind="stable")[: min(BEST, share)]
+        if study.results:
+            found.append(X[best])
+            continue
         for own in X[best]:
             points = np.where(ordered, rng.uniform(0.4, 0.6, (1 + NEIGHBOURS, cube.d)), rng.random((1, cube.d)))
             points[:, model.axes] = own
