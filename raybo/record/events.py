@@ -204,8 +204,9 @@ class EarlierStudy(Event):
     centre: float = field(metadata=NUMBER)  # mean of what that process expects over the cube
     spread: float = field(metadata=NUMBER)  # standard deviation of the same
     counts: dict[str, Any] = field(metadata=METRICS)  # of its trials
-    results: list[float] = field(default_factory=list, metadata=NUMBERS)  # of the first of `points`, maximised; none if
-    # it cannot be the very same job: another space or metric, and in journals written before results were kept
+    results: list[float] = field(default_factory=list, metadata=NUMBERS)  # values of the first of `points`, maximised;
+    # none if it cannot have been the very same job
+    first_points: int = field(default=1, metadata=NUMBERED)  # version of the rule by which they follow from it
 
     @property
     def X(self) -> Array:  # (n, len(axes))

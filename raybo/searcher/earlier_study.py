@@ -21,6 +21,7 @@ from scipy.stats import rankdata
 from raybo.common.errors import JournalError, NumericalError, SpaceError
 from raybo.common.messages import counted
 from raybo.common.threads import limit_threads
+from raybo.methods.parts.prior_points import RULE
 from raybo.methods.parts.running_trials import predicted
 from raybo.record.description import Description, as_text
 from raybo.record.events import Asked, EarlierStudy, Event
@@ -125,6 +126,7 @@ def what_it_knows(study: Studied, wanted: Wanted, name: str) -> EarlierStudy:
             "only_there": [each for each in theirs.space.names if each not in wanted.space.names],
         },
         results=results,
+        first_points=RULE,
     )
 
 

@@ -194,6 +194,35 @@ def test_second_points_wait_for_the_first(earlier):
     assert searcher.ask().origin is Origin.PRIOR
 
 
+@pytest.fixture(scope="module")
+def many():
+    return [study(SPACE, job(-4.4 + k / 10), 15, "sobol", seed=k) for k in range(9)]
+
+
+def test_every_three_studies_vouch_for_a_first_point_and_one_more_follows_if_these_hold(many):
+    searcher = Searcher(SPACE, mode="min", seed=9, prior=many)
+    run(searcher, job(-4.05), 9)
+    origins = [trial.origin is Origin.PRIOR for trial in searcher.trials]
+    assert origins == [True] * 3 + [False] + [True] + [False] * 4
+    assert len({tuple(trial.config.values()) for trial in searcher.trials}) == 9
+
+
+def test_many_misleading_studies_cost_the_points_that_they_vouched_for(many):
+    searcher, alone = (Searcher(SPACE, "auto", "min", 2, trials=40, prior=prior) for prior in (many, ()))
+    run(searcher, lambda config: -job(-4.05)(config), 9)
+    run(alone, lambda config: -job(-4.05)(config), 6)
+    there, here = ([trial.config for trial in each.trials] for each in (searcher, alone))
+    assert there[3:] == here
+
+
+def test_a_study_begun_by_the_first_rule_goes_on_by_it(many):
+    searcher = Searcher(SPACE, mode="min", seed=9)
+    for prior in new_priors(many, wanted(mode="min")):
+        searcher.apply(replace(prior, results=[], first_points=1))
+    run(searcher, job(-4.05), 6)
+    assert [trial.origin is Origin.PRIOR for trial in searcher.trials] == [True, False, True] + [False] * 3
+
+
 def test_every_method_begins_at_the_first_points(earlier):
     for method in ("random", "gp-ucb", "turbo", "uhe"):
         assert len(firsts(Searcher(SPACE, method, "min", 9, prior=earlier))) == 2, method

@@ -5,9 +5,10 @@ expects of a point: +2 is among the best of a hundred. Where this study varies s
 it expects the same of every value.
 
 The first points are different bets, not the same one twice: the first is the point of which the studies expect most in
-the mean; a second one, which follows only if the first holds (see `prior_points`), is worth what it is expected to add
-to all that has been tried, if every study is wrong by `WRONG` in its own way. Candidates are the best points of each
-study, and neighbours of them, unless it may have been of the very same job: then its values are to be compared.
+the mean; a further one is worth what it is expected to add to all that has been tried, if every study is wrong by
+`WRONG` in its own way. Every three studies vouch for one that is tried whatever comes, and one more follows if these
+hold (see `prior_points`); fewer than three have one. Candidates are the best points of each study, and neighbours of them, unless it may
+have been of the very same job: then its values are to be compared.
 
 A study's weight says how well its expectations have agreed with the results so far: Kendall's rank correlation, which
 is taken for 0.5 as long as nothing is known, and squared.
@@ -26,7 +27,7 @@ from scipy.stats import kendalltau
 
 from raybo.methods.parts.fitting import observed
 from raybo.methods.parts.next_point import taken
-from raybo.methods.parts.prior_points import hold, led, same_job
+from raybo.methods.parts.prior_points import SEVERAL, hold, led, rule, same_job, tried_whatever_comes
 from raybo.record.events import EarlierStudy, Tags
 from raybo.record.history import History, Proposal
 from raybo.record.origin import Origin
@@ -34,8 +35,7 @@ from raybo.record.states import State
 from raybo.space import Array
 from raybo.surrogate import GP, Observations, structured_model
 
-SEVERAL = 3  # studies from which on there may be two first points; one or two are a gamble, and have one
-WRONG = 0.7  # standard deviation of what a study's expectation of a point misses by
+WRONG = {1: 0.7, 2: 0.4}  # standard deviation of what a study's expectation of a point misses by, by the rule
 DRAWS = 64  # of how the studies are wrong
 BEST = 8  # points of each study that are candidates
 NEIGHBOURS = 3  # of each of them
@@ -125,7 +125,9 @@ def first_point(history: History, rng: np.random.Generator) -> Proposal | None:
     models = expectations(history)
     say = weights(history, models)
     if not say.any():
-        return None
+        if rule(history) == 1 or len(led(history)) >= tried_whatever_comes(history):
+            return None
+        say = np.full(len(models), 1.0 / len(models))
     candidates = _candidates(history, models, rng)
     if not len(candidates):
         return None
@@ -134,10 +136,11 @@ def first_point(history: History, rng: np.random.Generator) -> Proposal | None:
     asked = history.points(*State)
     if len(asked):
         known = np.array([model.mean(asked) for model in models])  # (s, a)
-        wrong = WRONG * rng.standard_normal((DRAWS, len(models), len(asked)))
+        scale = WRONG[rule(history)]
+        wrong = scale * rng.standard_normal((DRAWS, len(models), len(asked)))
         best = (known[None, :, :] + wrong).max(axis=2)  # (draws, s)
-        z = (expected[None, :, :] - best[:, :, None]) / WRONG
-        gain = WRONG * (z * ndtr(z) + np.exp(-0.5 * np.square(z)) / math.sqrt(2.0 * math.pi))
+        z = (expected[None, :, :] - best[:, :, None]) / scale
+        gain = scale * (z * ndtr(z) + np.exp(-0.5 * np.square(z)) / math.sqrt(2.0 * math.pi))
         worth = say @ gain.mean(axis=0)
     found = int(np.argmax(worth))
     share = float(ndtr(-(say @ expected[:, found])))
@@ -150,10 +153,10 @@ def first_point(history: History, rng: np.random.Generator) -> Proposal | None:
 
 
 def _is_next(history: History) -> bool:
-    proposed = len(led(history))
-    if proposed == 0:
-        return True
-    return proposed < 2 and len(history.priors) >= SEVERAL and hold(history) is True and same_job(history) is None
+    proposed, tried = len(led(history)), tried_whatever_comes(history)
+    if same_job(history) is not None:
+        return False
+    return proposed < tried or (len(history.priors) >= SEVERAL and proposed <= tried and hold(history) is True)
 
 
 def _candidates(history: History, models: Sequence[Expectation], rng: np.random.Generator) -> Array:  # (m, d)

@@ -25,8 +25,21 @@ from raybo.record.record_table import RecordTable
 from raybo.record.states import State
 from raybo.record.trial import Record
 
+RULE = 2  # version of the rule of first points; studies begun by the first one go on by it
+SEVERAL = 3  # studies that vouch for a first point; one or two are a gamble, and have one, but never a further one
+MOST = 3  # first points that are tried whatever comes
 DESIGN = {"middle", "sobol"}  # tags of its points
 SAME = 1e-6  # of the standard deviation of a study's values: within it, two of them are the same to the digit
+
+
+def rule(history: History) -> int:
+    """Return the version of the rule of first points: that of the earliest prior."""
+    return min(prior.first_points for prior in history.priors)
+
+
+def tried_whatever_comes(history: History) -> int:
+    """Return at how many first points trials are made before it is known whether they hold."""
+    return 1 if rule(history) == 1 else max(1, min(len(history.priors) // SEVERAL, MOST))
 
 
 def led(history: History) -> list[Record]:
@@ -91,8 +104,14 @@ def _comes_out_the_same(prior: EarlierStudy, history: History) -> bool:
 
 
 def without_misleading(history: History) -> History:
-    """Return a history without the values at points that earlier studies have led to in vain, as of stopped trials."""
-    if hold(history) is not False:
+    """Return a history without the values at points that earlier studies have led to in vain, as of stopped trials.
+
+    As long as that is not known, once they have all been asked for, they are left out too, for the method to make a
+    design by which they are judged.
+    """
+    held = hold(history)
+    is_open = held is None and (rule(history) == 1 or len(led(history)) < tried_whatever_comes(history))
+    if held or is_open:
         return history
     other, records = history.copy(), [_stopped(record) if _is_led(record) else record for record in history.records]
     other.records = RecordTable(history.d, records)
