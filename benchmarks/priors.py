@@ -3,7 +3,7 @@
 Tasks are those of LCBench, or small jobs of `rows_jobs` (boosting, forests, support vector machines), whose priors are
 studies of the same kind of job. Priors are studies of 40 trials:
 
-like        of other tasks, by `auto`
+like        of other tasks, by `auto`; of those of all parts, if more are wanted than the part has
 random      the same by random search
 pruned      the same by `auto` under `asha`, which prunes most of them
 half-known  the same over every other parameter, with the others held in the middle
@@ -135,7 +135,8 @@ def run_of(arm: str, task: str, seed: int, tasks: Sequence[str], trials: int) ->
     """Run one search, with the priors of an arm."""
     kind, count = arm.split(":")
     it, own = problem(task), ("same", "entered")
-    others = [task] if kind in own else [each for each in tasks if each != task and problem(each).space is it.space]
+    pool = tasks if int(count) < len(tasks) else tuple(LCBENCH)  # more than there are in the part
+    others = [task] if kind in own else [each for each in pool if each != task and problem(each).space is it.space]
     order = np.random.default_rng(seed_of("order", task, seed)).permutation(len(others))[: int(count)]
     made = "like" if kind in (*own, "curve") else kind
     priors = [old_study(made, others[i], 100 + seed % 2) for i in order]

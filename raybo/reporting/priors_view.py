@@ -17,9 +17,11 @@ from raybo.study.study import Study
 
 HEADINGS = ("earlier study", "weight", "trials", "taken", "metric", "parameters in common", "only there")
 
-HOLD = "the priors hold: this was better than the median of the design"
-SAME_JOB = "{}: the very same job, as it gave this value too; methods see its results as this study's own"
-DO_NOT_HOLD = "the priors mislead: this was no better than the median of the design, and no more follows from them"
+HOLD = "the priors hold: the best of these was better than the median of the design"
+SAME_JOB = "{}: the very same job, as it gave a value of these too; methods see its results as this study's own"
+DO_NOT_HOLD = (
+    "the priors mislead: the best of these was no better than the median of the design, and no more follows from them"
+)
 
 
 @dataclass(frozen=True)

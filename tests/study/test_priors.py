@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import shutil
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,6 +86,18 @@ def test_a_misleading_prior_costs_its_one_trial(method, trials):
     run(alone, job(), trials)
     there, here = ([trial.config for trial in each.trials] for each in (searcher, alone))
     assert there[1:] == here  # to the digit what is proposed without priors
+
+
+def test_a_misleading_prior_does_not_shift_when_auto_looks_far(earlier):
+    def rough(config):
+        return zlib.crc32(repr(sorted(config.items())).encode()) / 2**32
+
+    searcher, alone = (Searcher(SPACE, "auto", "min", 2, trials=40, prior=prior) for prior in (earlier[0], ()))
+    run(searcher, lambda config: 10.0, 1)
+    run(searcher, rough, 18)
+    run(alone, rough, 18)
+    assert "wide" in [trial.tags.get("acquisition") for trial in alone.trials]
+    assert [trial.config for trial in searcher.trials[1:]] == [trial.config for trial in alone.trials]
 
 
 def test_a_study_with_misleading_priors_is_replayed():
@@ -512,7 +525,7 @@ def test_show_says_what_priors_know(earlier, tmp_path, monkeypatch, capsys):
     assert (found["knows"], found["taken"], found["weight"]) == (list(SPACE), 40, 1.0)
     shown = say("show", str(path), "--priors")[1]
     assert "like an earlier study: expected among" in shown
-    assert "the priors hold: this was better than the median of the design" in shown
+    assert "the priors hold: the best of these was better than the median of the design" in shown
     assert say("show", str(bare), "--priors")[::2] == (
         1,
         "Error: the study has no priors; `raybo tune ... --prior OLD.db` begins one with them\n",

@@ -191,7 +191,8 @@ def looks_far(history: History, models: FittedGP) -> bool:
 
     Never while trials differ in cost, as with `takes_bound`.
     """
-    if history.generation < RANKED_SINCE or len(history.y) < LEAST_RANKED or len(history) % LOOKS != LOOKS - 1:
+    turn = len(history) - misled(history)
+    if history.generation < RANKED_SINCE or len(history.y) < LEAST_RANKED or turn % LOOKS != LOOKS - 1:
         return False
     return costs_that_matter(history) is None and rank_correlation(models.gp, len(models.known)) < RANKED
 
