@@ -16,8 +16,7 @@ Regret is 0 at the best that is known and 1 where random search is after 40 tria
 regret as a share of that without priors, with a 90 % interval over tasks, each the mean of its seeds. The design is
 that of the seed and the task, with and without priors. Runs are kept, a row each, and not made again.
 
-The rule was chosen on the tasks of `development`, and once changed for what `validation` showed; those of `fresh` and
-`small` are for judging it.
+The rule was chosen on the tasks of `development` and `validation`; those of `fresh` and `small` are for judging it.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ it expects the same of every value.
 The first points are different bets, not the same one twice: the first is the point of which the studies expect most in
 the mean; a further one is worth what it is expected to add to all that has been tried, if every study is wrong by
 `WRONG` in its own way. Every three studies vouch for one that is tried whatever comes, and one more follows if these
-hold (see `prior_points`); fewer than three have one. Candidates are the best points of each study, and neighbours of them, unless it may
-have been of the very same job: then its values are to be compared.
+hold (see `prior_points`); fewer than three have one. Candidates are the best points of each study, and neighbours of
+them, unless it may have been of the very same job: then its values are to be compared.
 
 A study's weight says how well its expectations have agreed with the results so far: Kendall's rank correlation, which
 is taken for 0.5 as long as nothing is known, and squared.
