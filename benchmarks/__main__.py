@@ -54,6 +54,7 @@ NAMES = (
     "guesses",
     "priors",
     "budget",
+    "carps",
     "spaces",
     "trust",
     "failures",

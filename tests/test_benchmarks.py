@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from benchmarks import carps
 from benchmarks.__main__ import NAMES
 from benchmarks.apart import measured
 from benchmarks.faults import recoveries
@@ -117,6 +118,12 @@ def test_one_that_fails_is_told_of():
     ((figure, _),) = measured("no_such_benchmark", quick=True)
     assert figure.met is False
     assert "failed" in figure.measured
+
+
+def test_carps_is_left_out_where_it_is_not_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "carps", None)
+    (figure,) = carps.figures()
+    assert figure.measured == "left out: carps is not installed"
 
 
 def test_a_command_line_takes_the_parameters(tmp_path):

@@ -88,6 +88,42 @@ def test_tests_beside_other_tuners_follow_from_the_runs(heading):
             )
 
 
+def carps_rows(runs, names):
+    """What CARP-S's tables say: normalised cost, of its logarithm, rank; `auto` less each, tasks won and lost, p."""
+    costs, logs = [], []
+    for task in dict.fromkeys(row["task"] for row in runs):
+        mine = [row for row in runs if row["task"] == task]
+        if {row["optimizer"] for row in mine}.issuperset(names):
+            low, high = min(float(row["final"]) for row in mine), max(float(row["worst"]) for row in mine)
+            finals = {(row["optimizer"], row["seed"]): float(row["final"]) - low for row in mine}
+            seeds = [s for s in sorted({row["seed"] for row in mine}) if all((name, s) in finals for name in names)]
+            of = np.array([[finals[name, s] for s in seeds] for name in names])
+            costs.append([np.mean(each) / (high - low + 1e-8) for each in of])
+            top = math.log(high - low + 1e-10) - math.log(1e-10) + 1e-8
+            logs.append([np.mean(np.log(each + 1e-10) - math.log(1e-10)) / top for each in of])
+    costs, logs = np.array(costs), np.array(logs)
+    ranks = 1 + (costs[:, :, None] > costs[:, None]).sum(2) + ((costs[:, :, None] == costs[:, None]).sum(2) - 1) / 2
+    for name, cost, log, rank in zip(names, costs.mean(0), logs.mean(0), ranks.mean(0), strict=True):
+        yield rf"\| `{name}` \| {cost:.4f} \([^|]+ \| {log:.2f} \([^|]+ \| {rank:.2f} \([^|]+ \| [\d.]+ \|"
+    for name, less in zip(names, (logs[:, :1] - logs).T, strict=True):
+        if name != "auto":
+            counts = f"{(less < 0).sum()} and {(less > 0).sum()} \\(p {signed_rank(less)[0]:.2g}\\)"
+            yield rf"\| `{name}` \| {round(less.mean(), 2) + 0.0:.2f} \([^|]+ \| {counts} \|"
+
+
+def test_scores_of_carps_follow_from_the_runs():
+    with (DOCS / "evidence" / "independent" / "carps.csv").open(newline="", encoding="utf-8") as text:
+        runs = list(csv.DictReader(text))
+    page = (DOCS / "independent.md").read_text(encoding="utf-8")
+    (section,) = [part for part in page.split("\n## ") if part.startswith("CARP-S")]
+    printed = [line for line in section.splitlines() if line.startswith("| `") and "less |" not in line]
+    names = list(dict.fromkeys(row["optimizer"] for row in runs))
+    wanted = list(carps_rows(runs, names))
+    assert len(wanted) == 7
+    for row, pattern in zip(printed, wanted, strict=True):
+        assert re.fullmatch(pattern, row), (row, pattern)
+
+
 def test_tests_of_the_default_follow_from_the_runs():
     lines = (DOCS / "evidence" / "default.md").read_text(encoding="utf-8").splitlines()
     tested = [line for line in lines if re.match(r"\| .*\d+ and \d+ \(p [^)]+\), \d+ and \d+ \(p [^)]+\) \|", line)]

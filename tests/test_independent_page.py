@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks import carps
 from benchmarks.default.runs import AFTER, Run, Table
 from benchmarks.default.score import RANDOM, Scores, targets_reached
 from benchmarks.default.sets import DEVELOPMENT, SETS, VALIDATION
@@ -95,6 +96,23 @@ def course():
             yield f"| {name} | {' | '.join(f'{share:.2f}' for share in shares)} |"
 
 
+def of_carps():
+    """A row per optimiser of CARP-S, then `auto` less each."""
+    scores = carps.scores(carps.kept(DOCS / "evidence" / FOLDER / "carps.csv"), carps.USUAL)
+    for name in carps.USUAL:
+        yield f"| `{name}` | {carps.level(scores, name)} |"
+    for name in carps.USUAL:
+        if name != "auto":
+            yield f"| `{name}` | {carps.beside(scores, name)} |"
+    behind = []
+    for name, called in {"RandomSearch": "random search", "Optuna-TPE": "TPE", "Nevergrad-CMA-ES": "CMA-ES"}.items():
+        lost = scores.logarithmic["auto"] > scores.logarithmic[name]
+        places = [task.split("_")[1:3] for task, worse in zip(carps.TASKS.split(","), lost, strict=True) if worse]
+        if places:
+            behind.append(f"{called} on " + ", ".join(f"f{number} in {d}" for d, number in places))
+    yield f"In that, `auto` ends behind {'; behind '.join(behind)} dimensions."
+
+
 def summary():
     """Yield the sentences above the tables."""
     scores, runs = found(FOLDER, FILE, *SEEDS), kept()
@@ -140,6 +158,7 @@ HEADINGS = {
     "BBOB in 5 dimensions": [(levels, "bbob-5d"), (differences, "bbob-5d")],
     "BBOB in 10 dimensions": [(levels, "bbob-10d"), (differences, "bbob-10d")],
     "HPOBench's networks": [(levels, "hpobench"), (differences, "hpobench")],
+    "CARP-S's subsets": [(of_carps,)],
     "Functions that were not developed on": [(unseen,)],
     "The course of a search": [(course,)],
 }
