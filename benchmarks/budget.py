@@ -42,7 +42,7 @@ PARTS = {
     "development": (lcbench.INSTANCES[:5], range(5)),
     "validation": (lcbench.OTHERS[:10], range(100, 110)),
     "fresh": (lcbench.INSTANCES[5:], range(200, 210)),  # for the second rule of when to stop
-    "left": (lcbench.LEFT, range(300, 310)),  # for the third
+    "left": (lcbench.LEFT, range(300, 310)),  # for the third, and for what cost is worth
 }
 TARGETS = {"lcbench": 0.8, "boosting": 0.8, "equal": 1.05}
 RIVALS = {"flaml": "flaml", "smac": "smac"}  # and the packages that they need

@@ -7,7 +7,7 @@ data/lcbench (Apache-2.0). A curve is a function of the configuration: the same 
     python -m benchmarks.lcbench       # the references, made anew
 
 The settings of raybo's schedulers were tried on some of `INSTANCES`; none of `OTHERS` was looked at before they were
-settled, and none of `LEFT` before the last rule of when a study should stop.
+settled, and none of `LEFT` before the last rules of `benchmarks.budget`.
 """
 
 from __future__ import annotations
