@@ -23,7 +23,7 @@ from raybo.experiments.papers import find_experiments
 from raybo.experiments.results import KEYS, columns, read_reasons, read_rows
 from raybo.experiments.run import bound_objective, runs
 from raybo.experiments.summary import summary
-from raybo.experiments.verdicts import judge
+from raybo.experiments.verdicts import judge, pairs_needed
 from raybo.searcher import Searcher
 from raybo.surrogate import Gamma, Likelihood, random_grid_model, uhe_model
 from trials.synthetic import PROBLEMS
@@ -227,6 +227,13 @@ def test_index_lists_each_folder_with_its_command():
         repeats = len({row.seed for row in read_rows(RESULTS / name)})
         (line,) = [line for line in text.splitlines() if f"({name}/README.md)" in line and line.startswith("|")]
         assert f"`raybo reproduce {name} --repeats {repeats}`" in line
+
+
+def test_index_says_how_many_runs_unjudged_claims_need():
+    text = " ".join((RESULTS / "README.md").read_text().split())
+    tuning, long = (len(judge(EXPERIMENTS[name], [])) for name in ("uhe-fig2-tuning", "context-fig1-350"))
+    assert (pairs_needed(tuning), pairs_needed(long)) == (11, 10)
+    assert "fewer than eleven runs of uhe-fig2-tuning, and ten of context-fig1-350" in text
 
 
 def test_index_lists_missing_experiments_with_their_cost():
