@@ -53,6 +53,22 @@ def study():
     return Study(description(), events())
 
 
+def test_reruns_are_no_trials_of_the_plan():
+    def trial(number, tags):
+        return [
+            Asked(number, x=[0.5] * 3, values=[0.1, 3, 0], tags=tags, seen=0),
+            Told(number, value=0.5, seconds=1.0, attempt=1),
+        ]
+
+    begun = [Planned(trials=2), *trial(0, {}), *trial(1, {"origin": "confirmed", "confirms": 0})]
+    done = [*begun, *trial(2, {})]
+    ends = [
+        Study(description(), [KINDS[e.kind].of(e.trial, e.data, number=n) for n, e in enumerate(listed, 1)]).ended
+        for listed in (begun, done)
+    ]
+    assert ends == ["", "all 2 trials have been run"]
+
+
 def test_trials_are_listed_as_asked_with_their_outcomes(study):
     assert [trial.number for trial in study.trials] == list(range(6))
     assert [str(trial.state) for trial in study.trials] == [
