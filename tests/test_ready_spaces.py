@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
+from itertools import product
 
 import numpy as np
 import pytest
 
 import raybo
+from benchmarks.spaces import FRESH, MEASURES, kept, ratio, regrets
 from raybo import spaces
+from tests.kept_runs import DOCS
 
 ALL = ["xgboost", "lightgbm", "hist_gradient_boosting", "random_forest", "logistic_regression", "svm", "mlp", "lora"]
 
@@ -141,3 +144,27 @@ def test_the_module_lists_every_space():
     }
     assert {name for name in made if not name.startswith("_")} == set(ALL)
     assert all(name in spaces.__doc__ for name in ALL)
+
+
+FITTED = {
+    "xgboost": "XGBoost",
+    "lightgbm": "LightGBM",
+    "hist_gradient_boosting": "histogram boosting",
+    "random_forest": "random forest",
+}
+KINDS = {"guess": "the rule", "tried": "the other form"}
+
+
+def test_the_page_says_what_the_kept_searches_show():
+    runs, page = kept(DOCS / "evidence" / "spaces.csv"), (DOCS / "evidence" / "default.md").read_text(encoding="utf-8")
+    assert f"| {' | '.join(FITTED.values())} | all (95 % interval) | pairs ahead |" in page
+    for measure, kind in product(MEASURES, ("guess", "tried")):
+        seeds = sorted({key[-1] for key in runs if key[0] == measure and key[3] == kind})
+        pairs = {model: [regrets(runs, measure, name, model, kind, seeds) for name in FRESH] for model in FITTED}
+        shares = [f"{ratio(each)[0]:.2f}" for each in pairs.values()]
+        every = [pair for each in pairs.values() for pair in each]
+        share, low, high = ratio(every)
+        ahead = sum(with_guess < without for with_guess, without in every)
+        row = [f"{MEASURES[measure]}, {KINDS[kind]}, {len(seeds)} seeds", *shares]
+        row += [f"{share:.2f} ({low:.2f} to {high:.2f})", f"{ahead} of {len(every)}"]
+        assert f"| {' | '.join(row)} |" in page, row
