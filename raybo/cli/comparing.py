@@ -59,7 +59,12 @@ def _output(default: str) -> Callable[[F], F]:
 @click.option("--seed", default=0, show_default=True, metavar="S", help="Seed of the first run; the others count up.")
 @SETTINGS
 @click.option("--scheduler", metavar="NAME", help="Scheduler for methods that name none.")
-@click.option("--optimum", type=float, metavar="V", help="The best possible value, if known; adds the regret.")
+@click.option(
+    "--optimum",
+    type=float,
+    metavar="V",
+    help="The best possible value, if known: regret is measured from it, and not from the best of any run.",
+)
 @click.option(
     "--per",
     metavar="seconds|NAME",
@@ -104,7 +109,7 @@ def compare(
         raybo compare job.py --methods ei,ei:hyperparameters=lengthscale=0.3,noise_variance=1e-4
 
     --json prints an object with the keys directory, runs and verdicts. A run: problem, method, seed, mode and numbers,
-    the measures of results.csv by name. A verdict: problem, claim, verdict, better and worse (medians), difference and
+    the measures of runs.csv by name. A verdict: problem, claim, verdict, better and worse (medians), difference and
     interval (95 %) in the claim's favour, p (corrected for all claims) and pairs.
     """
     at_most_one(ctx, "here", "address")

@@ -80,7 +80,7 @@ class Method(Options, ABC):
         return None
 
     def recommendation(self, tags: Tags) -> Array | None:  # (d,)
-        """Return the point of the cube that a trial with these tags recommends; None for the best trial so far."""
+        """Return the point by which experiments judge a search that ends here; None for the best trial so far."""
         return None
 
     def fitted_hyperparameters(self, tags: Tags) -> Array | None:  # (s, p)

@@ -547,7 +547,7 @@ def many_dimensions():
     assert [problem(folder).trials for folder in (cartpole, swimmer)] == full[:2]
     yield (
         f"On Swimmer, with {full[1]:,} evaluations, it has the highest median, {ours[0]:.0f}, and GIBO the lowest, "
-        f"{medians['GIBO'][0]:.0f}; on Hopper, with {problem(hopper).trials:,} of {full[2]:,}, it has the highest, "
+        f"{medians['GIBO'][0]:.0f}; on Hopper, with {problem(hopper).trials:,}, it has the highest, "
         f"{ours[1]:.0f}, and MPD as released the lowest, {medians['MPD as released'][1]:.0f}."
     )
     names = dict.fromkeys(row.method for row in samples.rows)

@@ -75,7 +75,7 @@ def compared(folder, words):
     a, b = (NAMES.get(match[side], match[side]) for side in "ab")
     if "MPD rises" in words:
         a = "MPD as released"
-    if "MPD stalls" in words:
+    if "MPD as released stalls" in words:
         b = "MPD as released"
     c = float(match["c"]) if "c" in match.re.groupindex else 1.0
     if of == "regret":

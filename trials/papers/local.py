@@ -85,7 +85,7 @@ def claims(source: str, ends: Measure, early: list[str]) -> list[Claim]:
         Claim("MinUCB ends slightly better than GIBO", ends, "MinUCB", "GIBO", source=source),
         *(
             Claim(
-                f"MPD rises fastest: better than {name} after a fifth",
+                f"MPD as released rises fastest: better than {name} after a fifth",
                 "early_held_out",
                 COMPARED_MPD,
                 name,
@@ -95,7 +95,7 @@ def claims(source: str, ends: Measure, early: list[str]) -> list[Claim]:
             for name in METHODS
             if early and not name.startswith("MPD")
         ),
-        Claim("MPD stalls: GIBO ends better", ends, "GIBO", COMPARED_MPD, source=source),
+        Claim("MPD as released stalls: GIBO ends better", ends, "GIBO", COMPARED_MPD, source=source),
         Claim("GIBO is slow: MinUCB is better on average", "mean_held_out", "MinUCB", "GIBO", source=source),
     ]
 
