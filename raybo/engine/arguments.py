@@ -22,6 +22,7 @@ from raybo.engine.trial.artifacts import Mirror
 from raybo.job.loading import require_not_loading
 from raybo.job.objective import Objective
 from raybo.journal.side_files import is_uri, trial_uri
+from raybo.record.budget import require_beside_goals
 from raybo.record.fidelity import Fidelities
 
 if TYPE_CHECKING:
@@ -235,6 +236,7 @@ def tune_arguments(
     if method is not None:
         methods.name_of(method)  # refuses what is none, or what no study could import
     bound = _bound(objective, settings or {}, metrics, constraints)
+    require_beside_goals(run.cost, bound.goals.names)
     if fidelity is not None:
         bound = replace(bound, declared_fidelity=fidelity)
     if run.processes is not None:

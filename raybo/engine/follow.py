@@ -226,7 +226,8 @@ def _where(name: str) -> str:
         return f"its journal is {path.absolute()}: `raybo show {quote(str(path))}` shows it"
     return (
         f"if it has ended, its journal is where it was started, {path} or what --storage named: "
-        f"`raybo show {quote(str(path))}` shows it there"
+        f"`raybo show {quote(str(path))}` shows it there; for a job, give the address of the dashboard, "
+        "--address http://HOST:8265"
     )
 
 

@@ -90,7 +90,8 @@ class Findings:
         luck = (
             ""
             if best is None or among or best.number == trial.number
-            else f", {better} than for trial {best.number}, the best measured"
+            else f", {better} than for trial {best.number}, "
+            + ("which measured the same" if best.value == trial.value else "the best measured")
         )
         return f"{about}; the model expects {interval(*expected)}{among}{luck}"
 

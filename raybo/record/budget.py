@@ -128,6 +128,12 @@ def used(events: Sequence[Event], budget: Budget) -> float:
     return max(said, _covered(spans))
 
 
+def require_beside_goals(cost: str | None, goals: Sequence[str]) -> None:
+    """Raise MethodError if a cost has the name of what is tuned: such a number is no extra, and is never counted."""
+    if cost in goals:
+        raise MethodError(f"cost must be a number beside what is tuned, and {shown(cost)} is tuned; use constraints")
+
+
 def used_by_trials(events: Sequence[Event], budget: Budget) -> float:
     """Return how much of a budget the trials have used whose events these are, by what their ends say.
 

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from raybo import methods, schedulers
 from raybo.common.arguments import a_name, finite_number, whole_number
 from raybo.common.errors import MethodError, TrialError
-from raybo.common.messages import shown
 from raybo.common.refusals import refusing
 from raybo.methods.findings import Findings
-from raybo.record.budget import Budget, seconds_of, used_by_trials
+from raybo.record.budget import Budget, require_beside_goals, seconds_of, used_by_trials
 from raybo.record.contexts import ContextFields, told_context
 from raybo.record.description import Description
 from raybo.record.events import (
@@ -593,10 +592,8 @@ class Searcher(Findings):
     def _allowed(self, budget: float | str | None, cost: str | None) -> Budget | None:
         """Return the budget as given, with what is left out as the journal has it; MethodError if it makes no sense."""
         before = self.history.budget
-        if cost is not None and a_name(cost, "cost") in self.goals.names:
-            raise MethodError(
-                f"cost must be a number beside what is tuned, and {shown(cost)} is tuned; use constraints"
-            )
+        if cost is not None:
+            require_beside_goals(a_name(cost, "cost"), self.goals.names)
         if budget is None and (cost is None or (before is not None and cost == before.cost)):
             return before
         if budget is None:

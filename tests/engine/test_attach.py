@@ -63,7 +63,8 @@ def test_unknown_study_error_names_journal_and_command(ask, cluster):
         ask("my job", "auto")
     assert str(told.value) == (
         "no detached study named my job is running on this cluster (available: other); if it has ended, its journal is "
-        "where it was started, my job.db or what --storage named: `raybo show 'my job.db'` shows it there"
+        "where it was started, my job.db or what --storage named: `raybo show 'my job.db'` shows it there; for a "
+        "job, give the address of the dashboard, --address http://HOST:8265"
     )
     path = journal(cluster / "my job.db")
     with pytest.raises(RayError, match="no detached study named my job") as told:

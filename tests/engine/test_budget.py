@@ -143,6 +143,11 @@ def test_a_budget_of_what_the_job_says(tmp_path):
     assert not any(each.differs for each in replay(more))
 
 
+def test_a_cost_that_is_tuned_is_refused():
+    with pytest.raises(MethodError, match="cost must be a number beside what is tuned, and 'y' is tuned"):
+        tune(priced, budget=1000, cost="y")
+
+
 def test_what_the_job_says_is_seen(tmp_path):
     study = tune(priced, budget=1000, cost="tokens", method="auto", storage=tmp_path / "job.db")
     table = text_of(trials_table(study, study.trials))

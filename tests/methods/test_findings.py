@@ -31,3 +31,13 @@ def test_the_model_expects_better_of_the_recommended_trial(mode, word):
         searcher.add({"x": x}, sign * ((3.0 if x == 0.0 else 0.0) - 4.0 * (x - 0.7) ** 2 + e))
     assert searcher.recommended.number != searcher.best.number == 0
     assert f", {word} than for trial 0, the best measured" in searcher.recommendation
+
+
+def test_equal_values_are_not_called_the_best():
+    """Among trials that measured the same, the model's favourite need not be the earliest."""
+    searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", mode="max", seed=0)
+    for x in np.linspace(0.0, 1.0, 21):
+        searcher.add({"x": x}, round(1.0 - 4.0 * (x - 0.6) ** 2, 1))
+    best, recommended = searcher.best, searcher.recommended
+    assert (recommended.value, recommended.number > best.number) == (best.value, True)
+    assert f", more than for trial {best.number}, which measured the same" in searcher.recommendation
