@@ -7,10 +7,10 @@
     stop_when_not_worth
                        the last proposal was expected to gain less than this for the hours of a worker that it takes
                        or, with a price, for the money; after some results, as few show too little of a function to
-                       expect anything. The dearer a trial is, beside what the best is ahead of the median, the fewer
-                       are waited for: there is hardly more than that to be found. After Xie et al. (2025), "Cost-aware
-                       Stopping for Bayesian Optimization", arXiv:2507.12453, which stops if no point's expected
-                       improvement per cost is more
+                       expect anything. The dearer that proposal is, beside what the best is ahead of the median, the
+                       fewer are waited for: there is hardly more than that to be found. After Xie et al. (2025),
+                       "Cost-aware Stopping for Bayesian Optimization", arXiv:2507.12453, which stops if no point's
+                       expected improvement per cost is more
 
 A pure function of the study's events, as it stands after them: a command that continues a study goes on where its own
 limits are wider than the last one's, or where a trial that was still running then has improved on the best. Results
@@ -32,7 +32,7 @@ from raybo.record.origin import Origin
 
 IN_A_ROW = 3  # proposals that promise too little
 FIRST_RESULTS = 5, 40  # at least and at most, before it is judged what is worth its cost; between them:
-FIRST, POWER = 3.5, 0.45  # so many, over this power of a trial's cost, as a share of the best's lead over the median
+FIRST, POWER = 4.0, 0.45  # so many, over this power of the next trial's cost as a share of the best's lead
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Stopping:
         self._since = 0
         self._small: list[float] = []
         self._results = list[float]()  # maximised
-        self._costs = list[float]()  # of the trials that say it, in the metric's units, at what is to be gained for it
+        self._next_cost = 0.0  # of the last proposal, in the metric's units, at what is to be gained for it
         self.worth: float | None = None
 
     @property
@@ -130,12 +130,12 @@ class Stopping:
     def _first_results(self) -> float:
         """How many results are waited for before it is judged what is worth its cost."""
         least, most = FIRST_RESULTS
-        if len(self._results) < least or not self._costs:
+        if len(self._results) < least:
             return most
         ahead = max(self._results) - float(np.median(self._results))
-        if not ahead > 0.0:  # there is nothing better than the usual yet
+        if not (ahead > 0.0 and self._next_cost > 0.0):  # there is nothing better than the usual yet
             return most
-        return float(np.clip(FIRST * (float(np.mean(self._costs)) / ahead) ** -POWER, least, most))
+        return float(np.clip(FIRST * (self._next_cost / ahead) ** -POWER, least, most))
 
     def hear(self, event: Event) -> None:
         """Take in an event."""
@@ -144,7 +144,8 @@ class Stopping:
             self._hear_gain(event)
         elif isinstance(event, Told):
             values = event.values(self.goals)
-            self._hear_cost(event, values)
+            if self.limits.stop_when_not_worth is not None:
+                self._results.append(self.goal.maximised(values[self.metric]))
             is_feasible = event.trial not in self._broke and not self.goals.violations(self.goals.margins(values))
             self._hear_values(event.trial, values, is_feasible)
         elif isinstance(event, Reported) and not event.repeated and event.broken(self.goals):
@@ -164,18 +165,11 @@ class Stopping:
         elif origin is not Origin.ADDED:
             self._since += 1
 
-    def _hear_cost(self, event: Told, values: Mapping[str, float]) -> None:
-        least, cost = self.limits.stop_when_not_worth, self.limits.cost
-        if least is None:
-            return
-        self._results.append(self.goal.maximised(values[self.metric]))
-        took = event.seconds if cost is None else event.cost(cost)
-        if took:
-            self._costs.append(took * self.limits.units * least)
-
     def _hear_gain(self, event: Asked) -> None:
         least, gain = self.limits.stop_below_gain, event.gain
         if least is not None and gain is not None:
             self._small = [*self._small, gain] if gain < least else []
-        if self.limits.stop_when_not_worth is not None and gain is not None and event.takes is not None:
-            self.worth = gain / (event.takes * self.limits.units)
+        worthwhile = self.limits.stop_when_not_worth
+        if worthwhile is not None and gain is not None and event.takes is not None:
+            units = event.takes * self.limits.units
+            self.worth, self._next_cost = gain / units, units * worthwhile

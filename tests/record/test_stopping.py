@@ -135,33 +135,33 @@ def weighing(gain, takes, results, *, values=None, least=0.1, mode="max", metric
 
 
 def test_what_is_not_worth_its_cost_ends_a_study():
-    ended = weighing(1e-3, 120.0, 20)
+    ended = weighing(1e-3, 120.0, 40)
     assert ended.worth == pytest.approx(0.03)
     assert ended.reason == (
         "the next hour of a worker is not worth it: the last proposal was expected to improve value by 0.03 for it"
     )
-    assert weighing(1e-3, 12.0, 20).reason == ""
-    assert weighing(1e-3, 120.0, 20, price=0.1).reason == ""
-    assert weighing(1e-3, 12.0, 20, price=10.0).reason.startswith("the next unit of money is not worth it")
-    spending = weighing(1e-3, 0.02, 20, cost="tokens", metrics={"tokens": 1.0})
+    assert weighing(1e-3, 12.0, 40).reason == ""
+    assert weighing(1e-3, 120.0, 40, price=0.1).reason == ""
+    assert weighing(1e-3, 12.0, 40, price=10.0).reason.startswith("the next unit of money is not worth it")
+    spending = weighing(1e-3, 0.02, 40, cost="tokens", metrics={"tokens": 1.0})
     assert spending.reason.startswith("the next unit of tokens is not worth it")
-    spending.hear(asked(21, gain=1.0, takes=0.02))
+    spending.hear(asked(41, gain=1.0, takes=0.02))
     assert spending.reason == ""  # the next one promises more
     with pytest.raises(MethodError, match="stop_when_not_worth must be a finite number above 0, got 0"):
         Limits(stop_when_not_worth=0)
 
 
-@pytest.mark.parametrize(("least", "waits"), [(10.0, 5), (0.1, 10), (0.01, 28), (1e-3, 40), (1e-9, 40)])
+@pytest.mark.parametrize(("least", "waits"), [(10.0, 5), (0.1, 12), (0.01, 32), (1e-3, 40), (1e-9, 40)])
 def test_the_dearer_trials_are_the_fewer_results_are_waited_for(least, waits):
-    assert weighing(0.0, 60.0, waits - 1, least=least).reason == ""
-    assert weighing(0.0, 60.0, waits, least=least).reason != ""
+    assert weighing(0.0, 3600.0, waits - 1, least=least).reason == ""
+    assert weighing(0.0, 3600.0, waits, least=least).reason != ""
 
 
 def test_what_is_at_stake_is_what_the_best_is_ahead_of_the_median():
     small = [0.0, *[0.01] * 39]
-    assert weighing(0.0, 60.0, 9, values=small, mode="min").reason != ""
-    assert weighing(0.0, 60.0, 12, values=small, least=1e-3, mode="min").reason != ""  # a tenth of what is at stake
-    assert weighing(0.0, 60.0, 8, values=small, least=1e-3, mode="min").reason == ""
+    assert weighing(0.0, 3600.0, 5, values=small, mode="min").reason != ""
+    assert weighing(0.0, 3600.0, 12, values=small, least=1e-3, mode="min").reason != ""  # a tenth of what is at stake
+    assert weighing(0.0, 3600.0, 11, values=small, least=1e-3, mode="min").reason == ""
     flat = [0.5] * 40
-    assert weighing(0.0, 60.0, 39, values=flat).reason == ""  # nothing is better than the usual yet
-    assert weighing(0.0, 60.0, 40, values=flat).reason != ""
+    assert weighing(0.0, 3600.0, 39, values=flat).reason == ""  # nothing is better than the usual yet
+    assert weighing(0.0, 3600.0, 40, values=flat).reason != ""
