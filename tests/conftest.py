@@ -120,7 +120,12 @@ def local_ray():
             ray.shutdown()
 
 
-@pytest.fixture(scope="session")
+def _scope_of_rays(fixture_name, config):
+    """Slow tests go by file, and in a process that has finished one, others start Rays of their own."""
+    return "module" if config.option.markexpr == "slow" else "session"
+
+
+@pytest.fixture(scope=_scope_of_rays)
 def rays():
     with Renewed(local_ray) as found:
         yield found
