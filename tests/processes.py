@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import threading
-import time
+import os
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 
 def is_alive(pid):
@@ -16,22 +19,31 @@ def is_alive(pid):
         return False
 
 
+WATCH = """
+import os, time
+os.nice(15)
+last, longest = time.monotonic(), 0.0
+while os.getppid() == {parent}:
+    time.sleep(0.01)
+    last, before = time.monotonic(), last
+    longest = max(longest, last - before - 0.01)
+    print(longest, flush=True)
+"""
+
+
 @contextlib.contextmanager
 def longest_pause():
-    """Yield a function that returns the longest time, in seconds, for which the machine kept this process waiting."""
-    over, longest = threading.Event(), 0.0
+    """Yield what has, once the block is left, the longest wait for the processor of a process as nice as a trial.
 
-    def watch():
-        nonlocal longest
-        last = time.monotonic()
-        while not over.wait(0.01):
-            last, before = time.monotonic(), last
-            longest = max(longest, last - before - 0.01)
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield lambda: longest
-    finally:
-        over.set()
-        thread.join()
+    Attribute `seconds`.
+    """
+    found = SimpleNamespace(seconds=0.0)
+    with tempfile.TemporaryFile("w+") as said:
+        watcher = subprocess.Popen([sys.executable, "-c", WATCH.format(parent=os.getpid())], stdout=said)
+        try:
+            yield found
+        finally:
+            watcher.kill()
+            watcher.wait()
+            said.seek(0)
+            found.seconds = float(said.read().split()[-1])

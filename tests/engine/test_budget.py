@@ -177,8 +177,9 @@ def test_a_budget_is_kept_on_ray(limit):
     end = study.events[-1]
     assert isinstance(end, Ended)
     budget = study.history.budget
-    assert 0.95 <= end.spent / budget.amount <= 1.02 + pause() / 20
+    late = 3 * pause.seconds / 20  # what runs is told to end, ends, and is seen to have ended
+    assert 0.95 <= end.spent / budget.amount <= 1.02 + late
     assert 1 <= study.count(State.STOPPED) <= 2
     assert study.count(State.FINISHED, State.STOPPED) == len(study.trials)
-    assert len(study.trials) > 4 or pause() > 0.5
+    assert len(study.trials) > 4 or pause.seconds > 0.5
     assert not any(each.differs for each in replay(study))

@@ -39,8 +39,8 @@ CLAIMS = {  # a claim's words, with its first side, its second side and its mult
     r"(?P<a>.+) misses the peak less often than (?P<b>.+)": "missed",
     r"(?P<a>LA-MinUCB) is fastest: better than (?P<b>.+) on average": "mean_held_out",
     r"(?P<b>GIBO) is slow: (?P<a>MinUCB) is better on average": "mean_held_out",
-    r"(?P<a>MPD) rises fastest: better than (?P<b>.+) after a fifth": "early_held_out",
-    r"(?P<b>MPD) stalls: (?P<a>GIBO) ends better": "end",
+    r"(?P<a>MPD as released) rises fastest: better than (?P<b>.+) after a fifth": "early_held_out",
+    r"(?P<b>MPD as released) stalls: (?P<a>GIBO) ends better": "end",
     r"(?P<a>.+) ends best: better than (?P<b>.+)": "end",
     r"(?P<a>.+) ends (?:slightly )?better than (?P<b>.+)": "end",
 }
@@ -73,10 +73,6 @@ def compared(folder, words):
     found = [(m, of) for pattern, of in CLAIMS.items() if (m := re.fullmatch(pattern, words))]
     match, of = found[0]
     a, b = (NAMES.get(match[side], match[side]) for side in "ab")
-    if "MPD rises" in words:
-        a = "MPD as released"
-    if "MPD as released stalls" in words:
-        b = "MPD as released"
     c = float(match["c"]) if "c" in match.re.groupindex else 1.0
     if of == "regret":
         of = REGRET[0] if folder.startswith(CUMULATIVE) else REGRET[1]
