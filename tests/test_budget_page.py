@@ -1,4 +1,4 @@
-"""What the page on budgets says is what comes of the runs that are kept."""
+"""The figures on the page on budgets follow from the kept runs."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def test_tests_beside_other_tuners_follow_from_the_runs(heading):
 
 
 def carps_rows(runs, names):
-    """What CARP-S's tables say: normalised cost, of its logarithm, rank; `auto` less each, tasks won and lost, p."""
+    """Return the rows of CARP-S's tables: normalised cost, of its logarithm, rank; and `auto` less each."""
     costs, logs = [], []
     for task in dict.fromkeys(row["task"] for row in runs):
         mine = [row for row in runs if row["task"] == task]

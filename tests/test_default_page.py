@@ -292,7 +292,7 @@ def row_of_the_page(words, one, other, every):
 
 
 def the_page():
-    """What docs/default.md says of all this."""
+    """Return the sentences of docs/default.md that follow from these runs."""
     runs = found("ranked.csv", *range(100, 103), *range(110, 116))
     for words, rival, chosen in [
         ("0.1's, functions and jobs", "auto-0.1", "validation"),

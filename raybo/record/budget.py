@@ -56,7 +56,7 @@ class Budget:
         return self.price is None and self.cost is None
 
     def used_by(self, event: AttemptEvent) -> float:
-        """The amount that a trial says at its end that it used: its seconds, what they come to, or its cost."""
+        """Return the amount that a trial says at its end that it used: its seconds, what they come to, or its cost."""
         if self.cost is not None:
             return event.cost(self.cost) or 0.0
         return (event.seconds or 0.0) * (1.0 if self.is_time else self.per_second)

@@ -128,7 +128,7 @@ class Stopping:
 
     @property
     def _first_results(self) -> float:
-        """How many results are waited for before it is judged what is worth its cost."""
+        """Return how many results are needed before a proposal may be judged not to be worth its cost."""
         least, most = FIRST_RESULTS
         if len(self._results) < least:
             return most

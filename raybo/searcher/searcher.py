@@ -274,7 +274,7 @@ class Searcher(Findings):
 
     @property
     def budget_left(self) -> float:
-        """What is left of the budget, in seconds or in the unit of the cost; 0 when it is used, infinite without one.
+        """Return what is left of the budget, in seconds or units of the cost; 0 when it is used, infinite without one.
 
         It is counted when a trial ends: one that is pending has used nothing yet, and the last may use more than is
         left.
@@ -608,7 +608,7 @@ class Searcher(Findings):
 
     @property
     def _spent(self) -> float | None:
-        """How much of the budget is used, in its unit; None without one."""
+        """Return how much of the budget is used, in its unit; None without one."""
         return None if self.history.budget is None else self._used
 
     def _took(self, number: int, seconds: float | None, *, with_result: bool = False) -> float | None:
