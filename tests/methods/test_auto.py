@@ -263,6 +263,14 @@ def smooth(config, rng):
     return -((config["x"] - 0.3) ** 2) - (config["y"] - 0.6) ** 2
 
 
+def test_the_reason_of_a_far_proposal_says_that_it_explores_and_why():
+    tags = {"mean": 0.5, "std": 0.1}
+    why = "exploring, as the model cannot yet rank the best trials: expected"
+    assert auto.Auto().explain({"acquisition": "wide", **tags}).startswith(why)
+    why = "exploring, as the most promising point is all but known: expected"
+    assert auto.Auto().explain({"acquisition": "far", **tags}).startswith(why)
+
+
 def looked_far(function, generation=None, trials=24):
     """The trials of a study that were proposed far away, as the model could not rank the better half."""
     searcher = Searcher({"x": Float(0, 1), "y": Float(0, 1)}, "auto", seed=3, generation=generation)

@@ -71,7 +71,7 @@ from raybo.solvers import Solution
 from raybo.solvers.domain import continuous
 from raybo.surrogate import GP, Standardised, Tamed, standard_model
 
-RANKED_SINCE = 3  # the generation from which a model that cannot rank the better trials looks far away
+RANKED_SINCE = 3  # the generation from which a model that cannot rank the better trials explores
 LEAST_RANKED = 11  # results, below which the better half is too small to be ranked
 RANKED = 0.6  # rank correlation of the better half with its leave-one-out predictions, from which a model is trusted
 LOOKS = 4  # of so many proposals one is made far away if it is not
@@ -84,8 +84,8 @@ MANY = 150  # results, from which on three models cost more than they are worth
 NAMES = {
     "ucb": "upper confidence bound",
     "log-ei": "expected improvement",
-    "far": "away from a settled hill",
-    "wide": "far away, as the model cannot rank the better trials",
+    "far": "exploring, as the most promising point is all but known",
+    "wide": "exploring, as the model cannot yet rank the best trials",
     "log-ehvi": "expected hypervolume improvement",
     "feasible": "nothing is feasible yet",
 }
