@@ -197,7 +197,7 @@ def test_scheduled_comparisons_share_a_step_budget(job, tmp_path):
         ],
         repeats=2,
     )
-    rows, _ = compare(experiment, tmp_path / "out", root=tmp_path, here=True)
+    rows, _ = compare(experiment, tmp_path / "out", root=tmp_path, in_process=True)
     assert rows
     pruning = raybo.load(tmp_path / "out" / "runs" / "job" / "median-0.db")
     assert len(pruning.trials) > 8

@@ -29,7 +29,10 @@ WORKERS = click.option(
 ADDRESS = click.option(
     "--address", metavar="auto|HOST:PORT", help="The Ray cluster to run on.  [default: a local Ray of its own]"
 )
-HERE = click.option("--here", is_flag=True, help="Do one run after another in this process, without Ray.")
+IN_PROCESS = click.option(
+    "--in-process", is_flag=True, help="Do one run after another in this process, without starting Ray."
+)
+HERE = click.option("--here", is_flag=True, hidden=True, help="What 0.2 called --in-process.")
 OUT = click.option("--out", type=PATH, hidden=True, help="What 0.1 called --output.")
 
 
@@ -73,6 +76,7 @@ def _output(default: str) -> Callable[[F], F]:
 )
 @WORKERS
 @ADDRESS
+@IN_PROCESS
 @HERE
 @_output("compare-FILE in the current directory")
 @OUT
@@ -91,6 +95,7 @@ def compare(
     per: str | None,
     workers: int | None,
     address: str | None,
+    in_process: bool,
     here: bool,
     output: Path | None,
     out: Path | None,
@@ -112,8 +117,8 @@ def compare(
     the measures of runs.csv by name. A verdict: problem, claim, verdict, better and worse (medians), difference and
     interval (95 %) in the claim's favour, p (corrected for all claims) and pairs.
     """
-    at_most_one(ctx, "here", "address")
-    at_most_one(ctx, "here", "workers")
+    at_most_one(ctx, "in_process", "here", "address")
+    at_most_one(ctx, "in_process", "here", "workers")
     at_most_one(ctx, "output", "out")
     from raybo.experiments import Entry, Experiment, Problem
     from raybo.job.loading import study_name
@@ -136,7 +141,7 @@ def compare(
         per=per,
     )
     directory = output or out or Path(f"compare-{problem.name}")
-    rows, verdicts = _compare(experiment, directory, None, workers, address, here, as_json=as_json)
+    rows, verdicts = _compare(experiment, directory, None, workers, address, in_process or here, as_json=as_json)
     if as_json:
         say_json(_as_json(directory, rows, verdicts))
 
@@ -148,6 +153,7 @@ def compare(
 @click.option("--repeats", type=int, metavar="R", help="Runs per method.  [default: the experiment's]")
 @WORKERS
 @ADDRESS
+@IN_PROCESS
 @HERE
 @_output("reproduction")
 @OUT
@@ -161,6 +167,7 @@ def reproduce(
     repeats: int | None,
     workers: int | None,
     address: str | None,
+    in_process: bool,
     here: bool,
     output: Path | None,
     out: Path | None,
@@ -180,8 +187,8 @@ def reproduce(
     --json prints a list of objects with the keys name, title and hours (null for what is only computed); with a NAME,
     or --all, they have also the keys of `raybo compare --json`, with no runs while none is complete.
     """
-    at_most_one(ctx, "here", "address")
-    at_most_one(ctx, "here", "workers")
+    at_most_one(ctx, "in_process", "here", "address")
+    at_most_one(ctx, "in_process", "here", "workers")
     at_most_one(ctx, "output", "out")
     at_most_one(ctx, "names", "everything")
     directory = output or out or Path("reproduction")
@@ -208,7 +215,9 @@ def reproduce(
         else:
             if repeats is not None:
                 experiment = replace(experiment, repeats=repeats)
-            rows, verdicts = _compare(experiment, place, root, workers, address, here, until, as_json=as_json)
+            rows, verdicts = _compare(
+                experiment, place, root, workers, address, in_process or here, until, as_json=as_json
+            )
         found.append({**_facts(experiment), **_as_json(place, rows, verdicts)})
     summary = write_summary(known, directory)
     if as_json:
@@ -255,7 +264,7 @@ def _compare(
     root: Path | None,
     workers: int | None,
     address: str | None,
-    here: bool,
+    in_process: bool,
     until: float | None = None,
     *,
     as_json: bool = False,
@@ -278,7 +287,14 @@ def _compare(
 
         try:
             rows, verdicts = run(
-                experiment, out, root=root, workers=workers, address=address, watch=watch, here=here, until=until
+                experiment,
+                out,
+                root=root,
+                workers=workers,
+                address=address,
+                watch=watch,
+                in_process=in_process,
+                until=until,
             )
         except KeyboardInterrupt:
             say(f"Stopped. The runs so far are in {out}; the same command continues.", err=True)

@@ -28,7 +28,7 @@ def compare(
     workers: int | None = None,
     address: str | None = None,
     watch: Callable[[int, int, Run], None] | None = None,
-    here: bool = False,
+    in_process: bool = False,
     until: float | None = None,
 ) -> tuple[list[Row], list[Verdict]]:
     """Run an experiment, judge its claims, and write table, curves, figure and verdicts to a directory.
@@ -43,7 +43,7 @@ def compare(
         workers: how many studies run at a time; as many as there is room for unless given.
         address: a running Ray cluster, as for `raybo.tune`.
         watch: called with the number of finished runs, of all runs, and the run that has just finished.
-        here: whether the studies run one after another in this process, without Ray.
+        in_process: whether the studies run one after another in this process, without Ray.
         until: when to stop, by the monotonic clock; results are then those of the runs that are complete.
     Raises:
         RayboError: a method, an option or an objective is wrong, or a journal is another study's.
@@ -65,7 +65,7 @@ def compare(
     experiment = _measured_by(experiment, [objective.goals.k for objective in objectives])
     if not experiment.claims:
         experiment = replace(experiment, claims=pairwise(experiment))
-    if here:
+    if in_process:
         studies = run_all(experiment, directory, root, 0, watch, until)
     else:
         with ray_for_study(address, workers and max(workers, os.cpu_count() or 1)) as ray:

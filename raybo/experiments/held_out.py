@@ -64,14 +64,19 @@ def recommendations(study: Study) -> list[tuple[int, dict[str, Any]]]:
 
 
 def evaluate(
-    study: Study, objective: Objective, plan: HeldOut, *, here: bool = False, before: Callable[[], None] = lambda: None
+    study: Study,
+    objective: Objective,
+    plan: HeldOut,
+    *,
+    in_process: bool = False,
+    before: Callable[[], None] = lambda: None,
 ) -> None:
     """Evaluate a complete run's recommendations, unless that is done, and keep the values.
 
     Args:
         study: the run.
         objective, plan: what is evaluated, and how.
-        here: whether in this process; else on the connected Ray.
+        in_process: whether in this process; else on the connected Ray.
         before: called if there is something to evaluate, before it is.
     """
     recommended = recommendations(study)
@@ -84,7 +89,7 @@ def evaluate(
             return
     before()
     configs = [config for _, config in recommended]
-    evaluated = partial(_evaluated, objective, here)
+    evaluated = partial(_evaluated, objective, in_process)
     values = evaluated(configs, plan.settings, plan.metric)
     last = values[-1:]
     if plan.last:
@@ -134,14 +139,14 @@ def _file(study: Study) -> Path:
 
 def _evaluated(
     objective: Objective,
-    here: bool,
+    in_process: bool,
     configs: Sequence[Mapping[str, Any]],
     settings: Mapping[str, Any],
     metric: str | None,
 ) -> list[float | None]:
     """In this process, or as one Ray task, with what a trial of the objective holds."""
     wanted = objective.with_settings(**settings).settings
-    if here:
+    if in_process:
         return _values(objective.function, configs, wanted, objective.metric, metric)
     import ray
 

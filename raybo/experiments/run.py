@@ -109,7 +109,7 @@ def run_all(
     if at_a_time == 0:
         for run in todo:
             with contextlib.suppress(OutOfTime):  # later ones may be complete
-                add(run, _run(run, objectives[run.problem.name], stop_if_asked, here=True))
+                add(run, _run(run, objectives[run.problem.name], stop_if_asked, in_process=True))
         return finished
     with ThreadPoolExecutor(at_a_time) as pool:
         pending = {pool.submit(_run, run, objectives[run.problem.name], stop_if_asked): run for run in todo}
@@ -128,26 +128,26 @@ def run_all(
     return {run: finished[run] for run in todo if run in finished}
 
 
-def _run(run: Run, objective: Objective, stop_if_asked: Callable[..., None], here: bool = False) -> Study:
+def _run(run: Run, objective: Objective, stop_if_asked: Callable[..., None], in_process: bool = False) -> Study:
     """The study of a run, with what is evaluated apart from it."""
     if run.problem.seeded is not None:
         objective = objective.with_settings(**{run.problem.seeded: run.seed})
-    study = _tuned(run, objective, stop_if_asked, here)
+    study = _tuned(run, objective, stop_if_asked, in_process)
     if run.problem.held_out is not None:
-        evaluate(study, objective, run.problem.held_out, here=here, before=stop_if_asked)
+        evaluate(study, objective, run.problem.held_out, in_process=in_process, before=stop_if_asked)
     if run.problem.model_error:
         keep_model_errors(study, objective, before=stop_if_asked)
     return study
 
 
-def _tuned(run: Run, objective: Objective, stop_if_asked: Callable[..., None], here: bool) -> Study:
+def _tuned(run: Run, objective: Objective, stop_if_asked: Callable[..., None], in_process: bool) -> Study:
     make_directory(run.path.parent)
     study = raybo.load(run.path) if run.path.exists() else None
     if study is not None and study.events:
         _require_same(run, objective, study)
     while (trials := trials_wanted(study, run.problem.trials)) is not None:
         stop_if_asked()
-        study = _continued(run, objective, trials, stop_if_asked, here)
+        study = _continued(run, objective, trials, stop_if_asked, in_process)
     assert study is not None
     return study
 
@@ -172,10 +172,12 @@ def _require_same(run: Run, objective: Objective, study: Study) -> None:
         )
 
 
-def _continued(run: Run, objective: Objective, trials: int, stop_if_asked: Callable[..., None], here: bool) -> Study:
+def _continued(
+    run: Run, objective: Objective, trials: int, stop_if_asked: Callable[..., None], in_process: bool
+) -> Study:
     """The study of a run with so many trials in all."""
     options = run.entry.options_for(run.problem)
-    if here:
+    if in_process:
         return tune_here(
             objective,
             trials=trials,

@@ -286,7 +286,7 @@ def test_wrong_use_is_refused_in_one_line(run, folder, arguments, words):
         (["show", "x.db", "--last", "0"], ["--last"]),
         (["show", "x.db", "--context", "a"], ["--context takes NAME=VALUE, got 'a'"]),
         (["studies", ".", "--address", "auto"], ["[DIR] and --address cannot be used together"]),
-        (["compare", "job.py", "--methods", "ei", "--here", "--workers", "2"], ["--workers and --here"]),
+        (["compare", "job.py", "--methods", "ei", "--in-process", "--workers", "2"], ["--workers and --in-process"]),
         (["compare", "job.py", "--methods", "ei", "-o", "a", "--out", "b"], ["--output and --out"]),
         (["reproduce", "x", "--all"], ["[NAME ...] and --all cannot be used together"]),
         (["stop", "job.db", "--address", "auto"], ["job.db is a journal on this machine"]),
@@ -652,14 +652,14 @@ def test_every_option_of_compare_reaches_the_comparison(run, folder, compared):
     assert experiment.per == "cost"
     assert (directory, named) == (
         Path("there"),
-        {"root": None, "workers": 2, "address": "auto", "here": False, "until": None},
+        {"root": None, "workers": 2, "address": "auto", "in_process": False, "until": None},
     )
     assert "job: b is better: holds (p = 0.010, 6 pairs of runs)" in out
 
 
 def test_a_methods_option_may_hold_commas(run, folder, compared):
     fixed = "ei:hyperparameters=lengthscale=0.3,noise_variance=1e-4:initial=3"
-    run("compare", "job.py", "--methods", f"random, {fixed},gibo:learning_rate=0.1, .2,auto@median", "--here")
+    run("compare", "job.py", "--methods", f"random, {fixed},gibo:learning_rate=0.1, .2,auto@median", "--in-process")
     ((experiment, _, _),) = compared
     assert [(entry.method, entry.options) for entry in experiment.entries] == [
         ("random", {}),
@@ -669,13 +669,21 @@ def test_a_methods_option_may_hold_commas(run, folder, compared):
     ]
 
 
+@pytest.mark.parametrize("flag", ["--in-process", "--here"])
+def test_compare_takes_its_old_name_of_in_process(run, folder, compared, flag):
+    assert run("compare", "job.py", "--methods", "random", flag)[0] == 0
+    ((_, _, named),) = compared
+    assert named["in_process"]
+    assert "--here" not in run("compare", "--help")[1]
+
+
 def test_reproduce_runs_the_experiment_with_given_repeats(run, monkeypatch, compared):
     root = Path(raybo.__file__).parents[1]
     monkeypatch.chdir(root)
     assert run("reproduce", "inexact-fig[34]", "--repeats", "2", "--workers", "1", "--out", "there")[0] == 0
     assert run("reproduce", "auto-default")[0] == 0
     runs = [(experiment.name, experiment.repeats, directory, named) for experiment, directory, named in compared]
-    here = {"root": root, "address": None, "here": False, "until": None}
+    here = {"root": root, "address": None, "in_process": False, "until": None}
     assert runs == [
         ("inexact-fig3", 2, Path("there/inexact-fig3"), {**here, "workers": 1}),
         ("inexact-fig4", 2, Path("there/inexact-fig4"), {**here, "workers": 1}),

@@ -116,7 +116,18 @@ def test_directories_of_comparisons_are_refused_in_a_line(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "job.py").write_text(JOB)
     (tmp_path / "file").touch()
-    command = ["compare", "job.py", "--methods", "random,sobol", "--trials", "2", "--repeats", "1", "--here", "--out"]
+    command = [
+        "compare",
+        "job.py",
+        "--methods",
+        "random,sobol",
+        "--trials",
+        "2",
+        "--repeats",
+        "1",
+        "--in-process",
+        "--out",
+    ]
     with pytest.raises(
         RayboError, match=r"^file/out\S*: no directory can be made there \(Not a directory\); give anoth"
     ):

@@ -67,7 +67,7 @@ def test_a_wrong_method_is_refused_at_once(tmp_path):
 
 def test_spaces_between_methods_are_none_of_their_names(tmp_path):
     Path(tmp_path, "job.py").write_text(JOB)
-    ended = raybo_command(tmp_path, "compare", "job.py", "--methods", "random, random", "--here")
+    ended = raybo_command(tmp_path, "compare", "job.py", "--methods", "random, random", "--in-process")
     assert ended.stderr.strip() == "Error: compare: method 'random' is named twice; each needs a name of its own"
 
 

@@ -23,7 +23,7 @@ def test_runs_are_cut_at_the_cost_of_the_cheapest(tmp_path):
 
     def rows(per, out="out"):
         plan = Experiment("e", "title", [Problem("p", "job.py", 12)], entries, 2, per=per)
-        return compare(plan, tmp_path / out, root=tmp_path, here=True)[0]
+        return compare(plan, tmp_path / out, root=tmp_path, in_process=True)[0]
 
     whole, equal = rows(None), rows("tokens")
     assert [(row.method, row.seed) for row in whole] == [(row.method, row.seed) for row in equal]

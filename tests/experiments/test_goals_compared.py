@@ -45,7 +45,7 @@ def compared(tmp_path, name, methods=("random", "sobol"), **more):
     plan = Experiment("e", "title", [problem], [Entry(method, method) for method in methods], 2)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(raybo, "tune", None)  # everything is in this process
-        return plan, compare(plan, tmp_path / "out", root=tmp_path, here=True)
+        return plan, compare(plan, tmp_path / "out", root=tmp_path, in_process=True)
 
 
 def test_several_metrics_are_compared_by_hypervolume(tmp_path):
@@ -108,5 +108,5 @@ def test_plans_unfit_for_several_metrics_are_refused_early(tmp_path):
     both = [Problem(name, f"jobs.py:{name}", 6) for name in ("one", "two")]
     plan = Experiment("e", "title", both, [Entry("random", "random")], 1)
     with pytest.raises(ObjectiveError, match="with one metric and with several cannot be compared in one"):
-        compare(plan, tmp_path / "out", root=tmp_path, here=True)
+        compare(plan, tmp_path / "out", root=tmp_path, in_process=True)
     assert not Path(tmp_path, "out", "runs").exists()

@@ -88,7 +88,7 @@ def test_missing_matplotlib_is_reported_before_the_first_run(job, tmp_path, monk
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     plan = Experiment("e", "title", [Problem("p", "job.py", 4)], [Entry("a", "random")], 1)
     with pytest.raises(MissingExtra, match="figures need matplotlib"):
-        compare(plan, tmp_path / "out", root=tmp_path, here=True)
+        compare(plan, tmp_path / "out", root=tmp_path, in_process=True)
     assert not (tmp_path / "out").exists()
 
 
@@ -97,7 +97,7 @@ def test_an_experiment_out_of_time_stops_and_continues(job, tmp_path):
     entries = [Entry("costly", "random", costly=True), Entry("a", "random"), Entry("b", "sobol")]
     plan = Experiment("e", "title", [Problem("p", "job.py", 4)], entries, 2)
     out = tmp_path / "out"
-    assert compare(plan, out, root=tmp_path, here=True, until=0.0)[0] == []
+    assert compare(plan, out, root=tmp_path, in_process=True, until=0.0)[0] == []
     assert not (out / "runs.csv").exists()
     seen = []
 
@@ -109,12 +109,12 @@ def test_an_experiment_out_of_time_stops_and_continues(job, tmp_path):
     now = [0.0]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("raybo.experiments.run.time.monotonic", lambda: now[0])
-        rows, _ = compare(plan, out, root=tmp_path, here=True, until=1.0, watch=watch)
+        rows, _ = compare(plan, out, root=tmp_path, in_process=True, until=1.0, watch=watch)
     assert [run[:2] for run in seen] == [("a", 0), ("b", 0), ("a", 1)]
     assert [(row.method, row.seed) for row in read_rows(out)] == [(row.method, row.seed) for row in rows]
     assert {(row.method, row.seed) for row in rows} == {("a", 0), ("a", 1), ("b", 0)}
     assert "| p | b | 1 |" in (out / "README.md").read_text()
-    rows, verdicts = compare(plan, out, root=tmp_path, here=True)
+    rows, verdicts = compare(plan, out, root=tmp_path, in_process=True)
     assert len(rows) == 6
     assert {verdict.word for verdict in verdicts} == {"not judged"}
 
@@ -123,9 +123,9 @@ def test_complete_runs_are_written_without_time_left(job, tmp_path):
     """With what was evaluated apart from the runs, which is not evaluated again."""
     problem = Problem("p", "job.py", 4, held_out=HeldOut({"shift": 1.0}))
     plan = Experiment("e", "title", [problem], [Entry("a", "random")], 2)
-    rows, _ = compare(plan, tmp_path / "out", root=tmp_path, here=True)
+    rows, _ = compare(plan, tmp_path / "out", root=tmp_path, in_process=True)
     assert len(rows) == 2
-    assert compare(plan, tmp_path / "out", root=tmp_path, here=True, until=0.0)[0] == rows
+    assert compare(plan, tmp_path / "out", root=tmp_path, in_process=True, until=0.0)[0] == rows
 
 
 def test_complete_runs_of_another_experiment_are_refused(job, tmp_path):
@@ -134,7 +134,7 @@ def test_complete_runs_of_another_experiment_are_refused(job, tmp_path):
 
     def compared(*entries, **of_problem):
         plan = Experiment("e", "title", [Problem("p", "job.py", 4, **of_problem)], [*entries], 1)
-        return compare(plan, out, root=tmp_path, here=True)[0]
+        return compare(plan, out, root=tmp_path, in_process=True)[0]
 
     entry = Entry("a", "gp-ucb", {"initial": 2})
     first = compared(entry)
@@ -144,7 +144,7 @@ def test_complete_runs_of_another_experiment_are_refused(job, tmp_path):
     with pytest.raises(JournalError, match=r"options is {\"initial\": 2} .* and {\"initial\": 3} now"):
         compared(Entry("a", "gp-ucb", {"initial": 3}))
     with pytest.raises(JournalError, match=r"it holds 4 trials, more than the 3 of this comparison; .* --output$"):
-        compare(Experiment("e", "title", [Problem("p", "job.py", 3)], [entry], 1), out, root=tmp_path, here=True)
+        compare(Experiment("e", "title", [Problem("p", "job.py", 3)], [entry], 1), out, root=tmp_path, in_process=True)
     Path(tmp_path, "job.py").write_text(JOB.replace("Float(0, 1), ", "Float(0, 20), "))
     with pytest.raises(JournalError, match=r"x is Float.* and Float.*high=20\.0"):
         compared(entry)
