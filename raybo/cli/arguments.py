@@ -55,6 +55,7 @@ SETTINGS = click.option(
     metavar="KEY=VALUE",
     help="Set a keyword parameter of the objective; repeatable.",
 )
+DASHBOARD_VARIABLE = "RAY_API_SERVER_ADDRESS"  # Ray's own: the address of the dashboard to which jobs are submitted
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead, with the keys listed above.")
 
 

@@ -11,8 +11,10 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from raybo.cli.arguments import (
+    DASHBOARD_VARIABLE,
     FILE,
     JSON,
     PATH,
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 DASHBOARD = click.option(
     "--address",
     default="http://127.0.0.1:8265",  # where `ray dashboard` and an SSH tunnel put a cluster's dashboard
-    envvar="RAY_API_SERVER_ADDRESS",  # Ray's own
+    envvar=DASHBOARD_VARIABLE,
     show_default=True,
     show_envvar=True,
     metavar="http://HOST:8265",
@@ -42,8 +44,10 @@ DASHBOARD = click.option(
 )
 ANY_ADDRESS = click.option(
     "--address",
+    envvar=DASHBOARD_VARIABLE,
     metavar="auto|HOST:PORT|http://HOST:8265",
-    help="The cluster that it runs on; for a job, the address of its dashboard.  [default: auto]",
+    help="The cluster that it runs on: auto or HOST:PORT for a detached study; for a job, the address of its "
+    f"dashboard.  [env var: {DASHBOARD_VARIABLE}, of a dashboard; default: auto]",
 )
 STOP_SECONDS = 60.0  # wait for a study on this machine to record its stopped trials
 JOB = click.argument("name", metavar="JOB")
@@ -210,7 +214,8 @@ def fetch(name: str, address: str, output: Path | None, as_json: bool) -> None:
 @click.command()
 @click.argument("name", metavar="NAME")
 @ANY_ADDRESS
-def attach(name: str, address: str | None) -> None:
+@click.pass_context
+def attach(ctx: click.Context, name: str, address: str | None) -> None:
     """Follow a detached study, or a job.
 
     NAME is the name of the job, or of the study's journal without `.db`. Ctrl-C leaves it running. To follow a study
@@ -220,8 +225,7 @@ def attach(name: str, address: str | None) -> None:
         raybo attach job
         raybo attach job-3f2a1c --address http://10.0.0.1:8265
     """
-    address = address or "auto"
-    if _is_dashboard(address):
+    if address is not None and _is_dashboard(ctx, address):
         from raybo.integrations.jobs import Cluster
 
         cluster = Cluster(address)
@@ -233,9 +237,10 @@ def attach(name: str, address: str | None) -> None:
     console = make_console()
     try:
         with Display(console) as display:
-            ended = run(name, address, display)
+            ended = run(name, address or "auto", display)
     except KeyboardInterrupt:
-        say(f"{name} keeps running; raybo stop {name} stops it", err=True)
+        at = "" if address is None else f" --address {address}"
+        say(f"{name} keeps running; raybo stop {name}{at} stops it", err=True)
         raise
     if ended.study is None:
         say(f"{name} has ended; {_there(ended.path)}")
@@ -247,7 +252,8 @@ def attach(name: str, address: str | None) -> None:
 @click.argument("name", metavar="FILE.db|NAME", shell_complete=complete_files)
 @ANY_ADDRESS
 @JSON
-def stop(name: str, address: str | None, as_json: bool) -> None:
+@click.pass_context
+def stop(ctx: click.Context, name: str, address: str | None, as_json: bool) -> None:
     """Stop a running study, or a job.
 
     FILE.db is the journal of a study that is running on this machine, however it was started. NAME is the name of a
@@ -262,8 +268,9 @@ def stop(name: str, address: str | None, as_json: bool) -> None:
     --json prints an object with the keys journal (its path where it runs) and has_ended: false if it was asked to stop,
     and has not within a minute.
     """
-    if name.endswith(".db") or (address is None and os.path.isfile(name)):
-        if address is not None:
+    is_typed = ctx.get_parameter_source("address") is ParameterSource.COMMANDLINE
+    if name.endswith(".db") or (not is_typed and os.path.isfile(name)):
+        if is_typed:
             raise click.UsageError(f"{name} is a journal on this machine, and needs no --address; leave it out")
         has_ended = _stop_here(Path(name))
         if as_json:
@@ -273,8 +280,7 @@ def stop(name: str, address: str | None, as_json: bool) -> None:
         else:
             say(f"Asked to stop; it has not ended yet: raybo show {name} --watch follows it")
         return
-    address = address or "auto"
-    if _is_dashboard(address):
+    if address is not None and _is_dashboard(ctx, address):
         from raybo.integrations.jobs import Cluster
 
         job = Cluster(address).stop(name)
@@ -286,7 +292,7 @@ def stop(name: str, address: str | None, as_json: bool) -> None:
         return
     from raybo.engine.follow import stop as run
 
-    ended = run(name, address)
+    ended = run(name, address or "auto")
     if as_json:
         say_json({"journal": str(ended.path), "has_ended": True})
         return
@@ -357,8 +363,10 @@ def _arrived(arrival: Arrival, name: str) -> str:
     return f"{arrival.path} has all of {name}: {counted(arrival.added, 'new event')}"
 
 
-def _is_dashboard(address: str) -> bool:
-    return address.startswith(("http://", "https://"))
+def _is_dashboard(ctx: click.Context, address: str) -> bool:
+    """Return True if an address is that of a dashboard, which has jobs, and not that of a cluster's own Ray."""
+    is_of_variable = ctx.get_parameter_source("address") is ParameterSource.ENVIRONMENT
+    return is_of_variable or address.startswith(("http://", "https://"))
 
 
 def _spelled(search: dict[str, Any]) -> list[str]:

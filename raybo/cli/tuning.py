@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from raybo.cli.arguments import (
+    DASHBOARD_VARIABLE,
     FILE,
     JOURNAL,
     JSON,
@@ -131,6 +133,7 @@ def tune(
         say_json(study_as_json(study))
         return
     if detach:
+        address = address or ("auto" if os.environ.get(DASHBOARD_VARIABLE) else None)  # else that names a dashboard
         at = f" --address {address}" if address else ""
         say(f"{path.stem} is running, kept in {path}")
         say(f"raybo attach {path.stem}{at} follows it, raybo stop {path.stem}{at} stops it")

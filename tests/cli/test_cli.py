@@ -591,13 +591,16 @@ def test_a_complete_study_explains_continuing(run, folder, engine):
     assert "4 trials, kept in job.db; --trials 8 would continue it" in run("tune", "job.py")[1]
 
 
-def test_detaching_prints_the_attach_and_stop_commands(run, folder, engine):
+def test_detaching_prints_the_attach_and_stop_commands(run, folder, engine, monkeypatch):
     engine.answer = study()
     code, out, err = run("tune", "job.py", "--detach", "--address", "10.0.0.1:6379")
     assert (code, err) == (0, "")
     assert engine.arguments["detach"] is True
     at = "job --address 10.0.0.1:6379"
     assert out == f"job is running, kept in job.db\nraybo attach {at} follows it, raybo stop {at} stops it\n"
+    assert "raybo attach job follows it" in run("tune", "job.py", "--detach")[1]
+    monkeypatch.setenv("RAY_API_SERVER_ADDRESS", "http://127.0.0.1:8265")  # by which attach would look for a job
+    assert "raybo attach job --address auto follows it" in run("tune", "job.py", "--detach")[1]
 
 
 def test_a_log_is_kept_while_the_study_runs(run, folder, engine, journal):

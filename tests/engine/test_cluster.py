@@ -206,7 +206,7 @@ def test_ctrl_c_in_attach_leaves_the_study_running(cluster, directory):
     until(lambda: "/1000 trials" in log.read_text(), "the study's progress")
     os.killpg(follower.pid, signal.SIGINT)
     assert follower.wait(HURRY) == 130
-    assert "on keeps running; raybo stop on stops it" in log.read_text()
+    assert f"on keeps running; raybo stop on --address {cluster.address} stops it" in log.read_text()
     before = finished(path)
     until(lambda: finished(path) > before, "more results")
     output(command(cluster, directory, "stop", "on", "--address", cluster.address))

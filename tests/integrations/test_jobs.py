@@ -23,6 +23,7 @@ import pytest
 
 import raybo
 from raybo import cli
+from raybo.cli import cluster as cluster_commands
 from raybo.common.errors import (
     JournalError,
     JournalInUse,
@@ -32,6 +33,7 @@ from raybo.common.errors import (
     RayError,
     install_command,
 )
+from raybo.engine import follow
 from raybo.integrations import jobs, package, ray_dashboard, transfer
 from raybo.journal import Journal, read
 from raybo.record.description import Description
@@ -629,6 +631,45 @@ def test_submit_returns_exit_code_and_journal(
     assert "trial 0 of 50\n" in out
     assert ("mine.db has all of job-1: 3 new events" in out) == fetched
     assert words in err
+
+
+@pytest.mark.parametrize(
+    ("words", "exported", "reached"),
+    [
+        (["attach", "x"], "http://there:8265", ("job", "http://there:8265")),
+        (["stop", "x"], "http://there:8265", ("job", "http://there:8265")),
+        (["fetch", "x"], "http://there:8265", ("job", "http://there:8265")),
+        (["jobs"], "http://there:8265", ("job", "http://there:8265")),
+        (["stop", "x"], "there:8265", ("job", "there:8265")),  # whose cluster says what is wrong with it
+        (["attach", "x", "--address", "auto"], "http://there:8265", ("study", "auto")),
+        (["stop", "x", "--address", "http://here:1"], "http://there:8265", ("job", "http://here:1")),
+        (["attach", "x"], "", ("study", "auto")),
+        (["stop", "x"], "", ("study", "auto")),
+        (["stop", "x.db"], "http://there:8265", ("journal", "x.db")),
+    ],
+)
+def test_commands_take_the_address_of_rays_variable(words, exported, reached, monkeypatch, tmp_path, capsys):
+    found = []
+
+    class Cluster:
+        def __init__(self, address):
+            found.append(("job", address))
+            raise RayError("far enough")
+
+    def study(name, address, *_):
+        found.append(("study", address))
+        raise RayError("far enough")
+
+    monkeypatch.setattr(jobs, "Cluster", Cluster)
+    monkeypatch.setattr(follow, "attach", study)
+    monkeypatch.setattr(follow, "stop", study)
+    monkeypatch.setattr(cluster_commands, "_stop_here", lambda path: found.append(("journal", str(path))) or True)
+    monkeypatch.setenv("RAY_API_SERVER_ADDRESS", exported)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["raybo", *words])
+    with contextlib.suppress(SystemExit):
+        cli.main()
+    assert found == [reached], capsys.readouterr()
 
 
 # ---- whole studies, on a head of this machine
