@@ -94,7 +94,8 @@ def _on_cluster(address: str) -> list[Progress]:
 def priors(directory: Path, target: str, as_json: bool) -> None:
     """List the studies in a directory that know something of a job.
 
-    `raybo tune --prior DIR` begins a study with those that fit; of the others the list says why they do not.
+    `raybo tune --prior DIR` begins a study with those that fit; of the others the list says why they do not, and
+    which is the job's own journal.
 
     \b
         raybo priors results/ --for job.py

@@ -140,14 +140,15 @@ class PriorCandidate:
         return {name: value or None for name, value in vars(self).items()}
 
 
+OWN = "the job's own journal, which is continued"  # and no prior
 PRIOR_HEADINGS: Sequence[str] = ("study", "parameters in common", "trials", "metric", "newest")
 
 
 def prior_candidates(directory: Path, wanted: Wanted) -> list[PriorCandidate]:
     """Return the journals of a directory, those that fit first: by parameters in common, then by trials."""
-    own = None if wanted.path is None else wanted.path.resolve()
-    found = []
-    for path, prior, problem in fitting([p for p in journals_in(directory) if p.resolve() != own], wanted):
+    paths, own = journals_in(directory), None if wanted.path is None else wanted.path.resolve()
+    found = [PriorCandidate(path.name, problem=OWN) for path in paths if path.resolve() == own]
+    for path, prior, problem in fitting([path for path in paths if path.resolve() != own], wanted):
         if prior is None:
             found.append(PriorCandidate(path.name, problem=problem))
             continue

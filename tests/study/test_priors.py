@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import re
 import shutil
 import zlib
 from dataclasses import replace
@@ -531,8 +532,11 @@ def test_show_says_what_priors_know(earlier, tmp_path, monkeypatch, capsys):
         "Error: the study has no priors; `raybo tune ... --prior OLD.db` begins one with them\n",
     )
     _, out, _ = say("priors", str(tmp_path), "--for", str(path), "--json")
-    (found,) = json.loads(out)
+    found, own = json.loads(out)
     assert (found["name"], found["knows"], found["trials"], found["problem"]) == ("bare.db", list(SPACE), 40, None)
+    assert (own["name"], own["trials"], own["problem"]) == ("job.db", None, "the job's own journal, which is continued")
+    _, out, _ = say("priors", str(tmp_path), "--for", str(path))
+    assert re.search(r"job\.db +the job's own journal, which is continued", out)
 
 
 @raybo.objective(space=SPACE, metric="loss", mode="min")
