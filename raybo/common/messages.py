@@ -1,4 +1,6 @@
-"""Parts of messages: an error in one line, a short repr, a suggestion for a misspelt name, other libraries' names."""
+"""Parts of messages: an error in one line, a short repr, numbers and times, a suggestion for a misspelt name, other
+libraries' names.
+"""
 
 from __future__ import annotations
 
@@ -56,6 +58,20 @@ def shortened(text: str, most: int = 1_500) -> str:
 def counted(number: int, thing: str) -> str:
     """Return a count with its noun: `1 trial`, `2 trials`."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def three_figures(number: float) -> str:
+    """Return a number to three figures, without an exponent if it is large: `0.0123`, `45.6`, `31,000`."""
+    rounded = float(f"{number:.3g}")
+    return f"{rounded:,.0f}" if abs(rounded) >= 100.0 else f"{rounded:g}"
+
+
+def time_in_words(seconds: float) -> str:
+    """Return a duration to three figures, in the unit in which people say it: `45 s`, `12.5 min`, `3.2 h`, `5 days`."""
+    for most, size, unit in ((120.0, 1.0, "s"), (7_200.0, 60.0, "min"), (172_800.0, 3_600.0, "h")):
+        if seconds < most:
+            return f"{three_figures(seconds / size)} {unit}"
+    return f"{three_figures(seconds / 86_400.0)} days"
 
 
 def nearest(name: str, known: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from raybo.common.messages import time_in_words
 from raybo.common.terminal import without_colours
 from raybo.engine.ray.signals import deaf_threads
 from raybo.engine.status import clock
@@ -188,7 +189,7 @@ def _in_notebook() -> bool:
 
 def _panel(status: Status) -> Group:
     bar = Table.grid(padding=(0, 1))
-    left = "" if status.left is None else f"about {clock(status.left)} left"
+    left = "" if status.left is None else f"about {time_in_words(round(status.left))} left"
     if status.budget is None:
         done: tuple[float, float] = status.ended, status.planned or 0
         texts = [Text(status.count, style="bold"), Text(clock(status.elapsed)), Text(left, style="dim")]

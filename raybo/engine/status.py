@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from raybo.common.messages import counted
+from raybo.common.messages import counted, time_in_words
 from raybo.record.budget import Budget
 from raybo.space import Space
 
@@ -24,7 +24,8 @@ class Status:
         best: number and value of the best finished trial; None while there is none.
         suggest_seconds: median time of a suggestion; None before the first.
         elapsed: seconds since the study was started or continued.
-        left: seconds that it will still take, judging by the trials so far; None while nothing can be said.
+        left: seconds that it will still take, judging by the trials so far; None until two more of them have ended than
+            there are workers.
         notes: what happened to single trials, after the event asked for.
         last_event: number of the last event that is committed.
         reason: why the study stopped before its end; empty otherwise.
@@ -42,7 +43,7 @@ class Status:
         budget: how much of the budget is used, in its unit, and the budget; None if there is none.
         worth: by how much the last proposal was expected to improve the best value for what it takes, and for which
             unit of that; None without `stop_when_not_worth`, and before there is a model.
-        still: how many more trials the rest of the budget is expected to allow; None while nothing can be said.
+        still: how many more trials the rest of the budget is expected to allow; None as long as `left` would be.
     """
 
     metric: str
@@ -127,7 +128,7 @@ class Status:
     def __str__(self) -> str:
         name, reached = self.so_far
         suggestion = "" if self.suggest_seconds is None else f", suggestion {1_000 * self.suggest_seconds:.0f} ms"
-        left = "" if self.left is None else f", {self.left:.0f} s left"
+        left = "" if self.left is None else f", {time_in_words(round(self.left))} left"
         spent = f", {self.spent}" if self.spent else ""
         outlook = f", {self.outlook}" if self.outlook else ""
         ends = f"; it ends: {self.reason}" if self.reason else ""
@@ -138,10 +139,12 @@ class Status:
 
 
 def clock(seconds: float) -> str:
-    """Return seconds as a clock shows them, `1:05:09`."""
+    """Return seconds as a clock shows them, `1:05:09`, from two days on with days, `2 days 1:05:09`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+    days, hours = divmod(hours, 24) if hours >= 48 else (0, hours)
+    shown = f"{hours}:{minutes:02d}:{rest:02d}" if hours or days else f"{minutes}:{rest:02d}"
+    return f"{days} days {shown}" if days else shown
 
 
 def config_text(space: Space, config: dict[str, Any]) -> str:

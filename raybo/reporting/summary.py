@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import cast
 
-from raybo.common.messages import counted
+from raybo.common.messages import counted, time_in_words
 from raybo.record.states import FAILURES, State
 from raybo.record.trial import Trial, saved_share
 from raybo.reporting.formatting import shown
@@ -61,10 +61,10 @@ def facts(study: Study) -> str:
     if stopped := study.count(State.STOPPED):
         facts.append(("", "stopped", str(stopped)))
     seconds = sum(trial.seconds or 0.0 for trial in study.trials)
-    facts.append(("", "total trial time", _duration(seconds)))
+    facts.append(("", "total trial time", time_in_words(seconds)))
     if elapsed := _elapsed(study):
         paused = sum(end - begin for begin, end in pauses_of(study))
-        facts.append(("", "elapsed, without pauses" if paused else "elapsed", _duration(elapsed - paused)))
+        facts.append(("", "elapsed, without pauses" if paused else "elapsed", time_in_words(elapsed - paused)))
     cards = "".join(
         f'<div class="fact {kind}"><b>{html.escape(value)}</b><span>{html.escape(name)}</span></div>'
         for kind, name, value in facts
@@ -212,9 +212,3 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _elapsed(study: Study) -> float:
     return max(seconds_of(study.events).values(), default=0.0)
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.3g} s"
-    return f"{seconds / 60:.3g} min" if seconds < 7_200 else f"{seconds / 3_600:.3g} h"

@@ -300,18 +300,43 @@ def test_reopened_log_knows_all_committed_events(plan):
         assert not log.has_asked_enough()
         ask(log)
         assert log.has_asked_enough()
-    with opened(plan) as log:  # the same driver, and another actor
-        assert said(log).left is not None
+    with opened(replace(plan, workers=1)) as log:  # the same driver, and another actor
+        tell(log, ask(log), 1.0)
+        log.commit()
+        assert said(log).left is not None  # all three have ended since that driver began
 
 
 def test_remaining_trials_follow_from_ended_ones(plan):
-    with opened(plan) as log:
+    with opened(replace(plan, trials=4, workers=1)) as log:
         tell(log, ask(log), 2.0)
         log.add(Failed(ask(log), reason="its worker died", cause="lost", attempt=3))
+        tell(log, ask(log), 2.0)
         log.commit()
         status = said(log)
-        assert (status.finished, status.failed, status.planned) == (1, 1, 3)
-        assert status.left == pytest.approx(status.elapsed / 2)  # two of three
+        assert (status.finished, status.failed, status.planned) == (2, 1, 4)
+        assert status.left == pytest.approx(status.elapsed / 3)  # three of four
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_nothing_is_expected_before_a_trial_for_each_worker_and_two_more_have_ended(plan, workers):
+    for budget, name in ((None, "left"), ("1h", "still")):
+        with opened(
+            replace(plan, trials=50, workers=workers, options=RunOptions(budget=budget), path=plan.path.with_stem(name))
+        ) as log:
+            for _ in range(workers + 1):
+                tell(log, ask(log), 1.0)
+            log.commit()
+            assert (said(log).left, said(log).still) == (None, None)
+            tell(log, ask(log), 1.0)
+            log.commit()
+            assert getattr(said(log), name) > 0
+
+
+def test_a_budget_of_time_alone_says_when_the_study_ends(plan):
+    with opened(replace(plan, trials=None, options=RunOptions(budget="1h"))) as log:
+        status = said(log)
+        assert status.left == pytest.approx(3_600.0 - status.elapsed, abs=1.0)
+        assert status.still is None
 
 
 def test_artifacts_place_is_recorded_once_without_a_password(plan):
@@ -387,7 +412,7 @@ def test_touched_trials_have_events_after_asked(plan):
 
 
 def test_time_left_counts_trials_of_this_command(plan):
-    plan = replace(plan, trials=4)
+    plan = replace(plan, trials=6, workers=1)
     with opened(plan) as log:
         tell(log, ask(log), 2.0)
         failed = ask(log)
@@ -399,20 +424,24 @@ def test_time_left_counts_trials_of_this_command(plan):
         log.commit()
         assert said(log).left is None
         tell(log, failed, 1.0)
+        tell(log, ask(log), 1.0)
+        log.commit()
+        assert said(log).left is None  # two of this command's have ended, which is too few to tell
+        tell(log, ask(log), 1.0)
         log.commit()
         status = said(log)
-        assert status.left == pytest.approx(2 * status.elapsed)  # one has ended, two are to come
+        assert status.left == pytest.approx(2 * status.elapsed / 3)  # three have ended, two are to come
 
 
 def test_runs_that_confirm_are_beside_the_planned_ones(plan):
-    with opened(plan) as log:
-        for value in (1.0, 2.0):
+    with opened(replace(plan, trials=4, workers=1)) as log:
+        for value in (1.0, 2.0, 3.0):
             tell(log, ask(log), value)
         again = log.add(log.searcher.known(log.searcher.trials[0].config, Origin.CONFIRMED, {"confirms": 0})).trial
         log.commit()
         status = said(log)
-        assert (status.planned, status.confirming) == (4, 1)
-        assert status.left == pytest.approx(status.elapsed)  # two of four
+        assert (status.planned, status.confirming) == (5, 1)
+        assert status.left == pytest.approx(2 * status.elapsed / 3)  # three of five
         assert not log.has_asked_enough()
         tell(log, again, 1.0)
         ask(log)

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from raybo.engine import progress
 from raybo.engine.progress import Display
-from raybo.engine.status import Status
+from raybo.engine.status import Status, clock
 
 STATUS = Status(
     metric="accuracy",
@@ -43,7 +43,7 @@ def shown(*statuses, terminal=False, width=120):
 
 def test_a_status_is_one_line():
     line = str(STATUS)
-    assert line == "12/60 trials, best 0.987654 (trial 7), 4 running, 2 failed, suggestion 12 ms, 3725 s left"
+    assert line == "12/60 trials, best 0.987654 (trial 7), 4 running, 2 failed, suggestion 12 ms, 62.1 min left"
     pruned = str(dataclasses.replace(STATUS, pruned=3, saved=0.25))
     assert pruned.startswith("15/60 trials, ")
     assert ", 3 pruned (25 % of the steps saved)" in pruned
@@ -76,9 +76,16 @@ def test_notes_are_shown_as_written():
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_terminal_shows_all_facts_of_a_status(width):
     text = " ".join(shown(NEW, STATUS, terminal=True, width=width).split())
-    for fact in ("12/60", "1:15", "about 1:02:05 left", "0.987654", "4 running", "2 failed", "12 ms per suggestion"):
+    for fact in ("12/60", "1:15", "about 62.1 min left", "0.987654", "4 running", "2 failed", "12 ms per suggestion"):
         assert fact in text or width < 120
     assert "12/60" in text
+
+
+def test_two_days_are_shown_as_days():
+    assert [clock(seconds) for seconds in (75.0, 3_909.0, 172_799.0, 240_000.0)] == [
+        "1:15", "1:05:09", "47:59:59", "2 days 18:40:00",
+    ]  # fmt: skip
+    assert ", 2.78 days left" in str(dataclasses.replace(STATUS, left=2.4e5))
 
 
 def test_terminal_shows_the_best_configuration_and_what_runs():

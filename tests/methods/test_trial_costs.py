@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import raybo
-from raybo.methods.parts.trial_costs import TAKES, TrialCosts, cost_in_words, whole_run
+from raybo.methods.parts.trial_costs import OF, TAKES, TrialCosts, cost_in_words, costs_that_matter, whole_run
 from raybo.record.events import Planned, Pruned, Reported, Told
 from raybo.searcher import Searcher
 
@@ -88,10 +88,22 @@ def test_steps_of_a_pruned_trial_make_a_whole_run():
     assert TrialCosts.of(searcher.history) is None
 
 
+def test_cost_is_not_said_before_enough_trials_tell_it():
+    numbers = [trial.number for trial in run(n=8).trials if TAKES in trial.tags]
+    assert numbers == [4, 5, 6, 7]  # of two parameters, so that four trials have ended before the first
+    assert costs_that_matter(run(n=3).history) is not None  # by which points are chosen before
+
+
 def test_cost_is_said_in_words():
     assert cost_in_words({TAKES: [6.0, 12.0]}) == "expected to take 6 s, 2 times as quick as the median trial"
     assert cost_in_words({TAKES: [24.0, 8.0]}) == "expected to take 24 s, 3 times as long as the median trial"
     assert cost_in_words({TAKES: [8.0, 8.1]}) == "expected to take 8 s, as others do"
+    assert (
+        cost_in_words({TAKES: [2.4e5, 8.0]}) == "expected to take 2.78 days, 30,000 times as long as the median trial"
+    )
+    assert cost_in_words({TAKES: [31_416.0, 8e4], OF: "tokens"}) == (
+        "expected to take 31,400 tokens, 2.5 times as cheap as the median trial"
+    )
     assert cost_in_words({}) == ""
     searcher = run(n=8)
     assert "; expected to take" in searcher.explain(searcher.trials[-1])

@@ -53,6 +53,7 @@ from raybo.study import warm_start
 
 E = TypeVar("E", bound=Event)
 
+TOLD_FROM = 2  # ended trials beyond one for each worker, before they tell how long the others take
 NOTES = 1_000  # so many notes are kept, the newest
 PRIORS = 8  # so many earlier studies are named at the beginning
 
@@ -237,10 +238,12 @@ class EventLog:
         best = self.committed.incumbent
         confirming, trials, clock = self.committed.run_again, self.plan.trials, self.clock
         more = None if trials is None else max(0, trials + confirming - ended)
-        left = elapsed / here * more if here and more is not None else None
+        each = elapsed / here if here >= self.plan.workers + TOLD_FROM else None  # from the end of one to the next
         rest = math.inf if clock is None else clock.seconds_left
-        if rest < math.inf:
-            left = rest if left is None else min(left, rest)
+        if each is not None:
+            left = min(rest, math.inf if more is None else each * more)
+        else:  # it is too early to tell, but for a budget of time that alone says when the study ends
+            left = rest if more is None and clock is not None and clock.budget.is_time else math.inf
         return Status(
             metric=self.plan.description.metric,
             planned=None if trials is None else trials + confirming,
@@ -251,10 +254,10 @@ class EventLog:
             best=None if best is None else (best.number, cast(float, best.value)),
             suggest_seconds=self.timings.suggest_seconds,
             elapsed=elapsed,
-            left=left,
+            left=left if left < math.inf else None,
             worth=None if self.stopping.worth is None else (self.stopping.worth, self.stopping.limits.unit),
             budget=None if clock is None else (min(clock.spent, clock.budget.amount), clock.budget),
-            still=round(rest * here / elapsed) if here and rest < math.inf else None,
+            still=round(rest / each) if each and rest < math.inf else None,
             notes=[text for number, text in self._notes if number > after],
             last_event=self.committed.last_event,
             reason=reason,

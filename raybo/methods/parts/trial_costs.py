@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from raybo.common.messages import three_figures, time_in_words
 from raybo.record.budget import HOUR
 from raybo.record.events import Tags
 from raybo.record.history import History
@@ -33,6 +34,7 @@ if TYPE_CHECKING:  # models take their time to load, and a study without a budge
 
 DIFFER = 3.0  # factor between the dearest and the cheapest trial, below which all cost the same
 LEAST = 3  # trials that say what they cost
+SAID_FROM = 2  # more of them than the space has parameters, before what a trial is expected to take is told to anybody
 LEAST_OF_CHEAP = 2  # likewise, of a job with cheap versions, which begins with one configuration at two fidelities
 TAKES = "takes"  # the tag of the expected seconds of a proposal, and of the trials before it in the median
 OF = "takes_of"  # the tag of what it takes, if not seconds
@@ -151,9 +153,12 @@ def expected_seconds(costs: TrialCosts | None, history: History, x: Array, fidel
 
 
 def cost_tags(history: History, x: Array, fidelity: int | None = None) -> Tags:
-    """Return what a proposal is expected to cost, as a tag, if cost plays a part in it."""
+    """Return what a proposal is expected to cost, as a tag, if cost plays a part in it and enough trials tell.
+
+    A model of fewer has more slopes to find than trials to find them from, and is often wrong by a factor of ten.
+    """
     costs = costs_that_matter(history)
-    if costs is None:
+    if costs is None or len(costs.seconds) < history.d + SAID_FROM:
         return {}
     unit = {} if history.cost is None else {OF: history.cost}
     return {
@@ -174,5 +179,7 @@ def cost_in_words(tags: Tags) -> str:
     if NEAR[0] <= ratio <= NEAR[1]:
         than = "as others do"
     else:
-        than = f"{max(ratio, 1.0 / ratio):.2g} times as {words[ratio < 1.0]} as the median trial"
-    return f"expected to take {seconds:.3g} {tags.get(OF, 's')}, {than}"
+        times = three_figures(float(f"{max(ratio, 1.0 / ratio):.2g}"))
+        than = f"{times} times as {words[ratio < 1.0]} as the median trial"
+    takes = f"{three_figures(seconds)} {tags[OF]}" if OF in tags else time_in_words(seconds)
+    return f"expected to take {takes}, {than}"
