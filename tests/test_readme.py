@@ -452,3 +452,6 @@ def test_changelog_and_citation_match_the_version():
     pages = " ".join(" ".join(path.read_text(encoding="utf-8").split()) for path in DOCS).casefold()
     assert len(titles) == 5
     assert all(title in pages for title in titles)
+    assert "](CITATION.cff)" in README
+    first_authors = {reference["authors"][0]["family-names"] for reference in cited["references"]} - {"Freitas"}
+    assert all(re.search(rf"papers by [^;]*\b{name}\b", README) for name in first_authors)
