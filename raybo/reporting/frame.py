@@ -15,6 +15,7 @@ from raybo.space import Array
 
 FAR = 6.0  # interquartile ranges below the middle half: values beyond are left outside the frame
 DECADES = 2.0  # of positive, minimised values, above which their axis is logarithmic
+MARKED = " Triangles at the edge are values far worse than the frame."  # of a caption
 INSIDE = 0.02  # of the axis, by which marks of values outside are within the frame
 
 
@@ -42,7 +43,8 @@ class Frame:
         Args:
             goal: the metric's.
             values: of the trials.
-            inside: values among them that must be within it, however bad.
+            inside: values among them, such as those of a front, that are outside only if they are far worse than the
+                others of these, too.
         """
         if len(values) == 0:
             return cls(0.0, 1.0, False, np.zeros(0, dtype=bool), goal.larger_is_better)
@@ -55,17 +57,10 @@ class Frame:
     @classmethod
     def _of(cls, goal: Goal, values: Array, inside: Array | None, is_log: bool) -> Frame:
         at = np.log10(values) if is_log else values
-        first, third = np.quantile(at, [0.25, 0.75])
-        reach = FAR * (third - first)
-        low, high = float(at.min()), float(at.max())
-        if reach > 0.0 and math.isfinite(reach):
-            if goal.larger_is_better:
-                low = float(at[at >= first - reach].min())
-            else:
-                high = float(at[at <= third + reach].max())
+        low, high = _ends(goal, at)
         if inside is not None and len(inside):
-            must = np.log10(inside) if is_log else inside
-            low, high = min(low, float(must.min())), max(high, float(must.max()))
+            ends = _ends(goal, np.log10(inside) if is_log else inside)
+            low, high = min(low, ends[0]), max(high, ends[1])
         margin = 0.06 * (high - low) or 0.05 * max(abs(high), 1e-12)
         return cls(low - 1.5 * margin, high + margin, is_log, (at < low) | (at > high), goal.larger_is_better)
 
@@ -86,8 +81,13 @@ class Frame:
 
     @property
     def symbol(self) -> str:
-        """plotly's mark that points to where values outside are."""
+        """plotly's mark that points to where values outside are, if the axis is vertical."""
         return "triangle-down" if self.larger_is_better else "triangle-up"
+
+    @property
+    def symbol_across(self) -> str:
+        """The same if it is horizontal."""
+        return "triangle-left" if self.larger_is_better else "triangle-right"
 
     @property
     def layout(self) -> dict[str, Any]:
@@ -107,6 +107,19 @@ class Frame:
     def _at(self, share: float) -> float:
         at = self.low + share * (self.high - self.low)
         return 10.0**at if self.is_log else at
+
+
+def _ends(goal: Goal, at: Array) -> tuple[float, float]:
+    """Return the least and the greatest of some values but for those that are far worse than the others."""
+    first, third = np.quantile(at, [0.25, 0.75])
+    reach = FAR * (third - first)
+    low, high = float(at.min()), float(at.max())
+    if reach > 0.0 and math.isfinite(reach):
+        if goal.larger_is_better:
+            low = float(at[at >= first - reach].min())
+        else:
+            high = float(at[at <= third + reach].max())
+    return low, high
 
 
 def is_logarithmic(goal: Goal, values: Array) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from raybo.common.errors import NumericalError
-from raybo.common.messages import counted
 from raybo.methods.parts.failure_model import success_at
 from raybo.record.goals import Goal
 from raybo.record.pareto import hypervolume
@@ -16,7 +17,7 @@ from raybo.record.states import FAILURES, State
 from raybo.record.trial import Trial
 from raybo.reporting.axes import axes_of, centre, leader, pairs_of, places_of
 from raybo.reporting.emulator import Emulator
-from raybo.reporting.frame import Frame
+from raybo.reporting.frame import MARKED, Frame
 from raybo.reporting.report_figure import ReportFigure
 from raybo.reporting.run_figures import hover
 from raybo.reporting.subsample import subsample, subsample_note
@@ -55,10 +56,7 @@ def front(study: Study) -> ReportFigure | None:
     kept = subsample(study, [trial for trial in done if trial.feasible and trial.number not in numbers])
     broken = subsample(study, [trial for trial in done if trial.violations])
     size = mark_size(len(done))
-    frames = {
-        name: front_frame(study, goal, name, done)
-        for name, goal in zip(study.goals.names, study.goals.each, strict=True)
-    }
+    axes = {axis.name: axis for axis in front_axes(study, done)}
     shades = {"cmin": -0.5 * len(study.trials), "cmax": len(study.trials)}  # the first would be white on white
     for i, (a, b) in enumerate(pairs):
         where = {"row": i // columns + 1, "col": i % columns + 1}
@@ -72,29 +70,26 @@ def front(study: Study) -> ReportFigure | None:
             ("on the front", study.front, {"color": ORANGE, "line": {"color": "white", "width": 0.8}}),
         ):
             if trials:
+                inside = marker.get("symbol", "circle")
+                symbols = [_symbol(axes[a], axes[b], trial) or inside for trial in trials]
                 fig.add_trace(
                     go.Scatter(
-                        x=[trial.values[a] for trial in trials],
-                        y=[trial.values[b] for trial in trials],
+                        x=axes[a].places(trials),
+                        y=axes[b].places(trials),
                         mode="markers",
                         name=name,
                         legendgroup=name,
                         showlegend=i == 0,
-                        marker={"size": size + (1.5 if name == "on the front" else 0.0), **marker},
+                        marker={"size": size + (1.5 if name == "on the front" else 0.0), **marker, "symbol": symbols},
                         text=[_hover_text(study, trial) for trial in trials],
                         hoverinfo="text",
                     ),
                     **where,
                 )
-        fig.update_xaxes(title=_axis(study, a), **frames[a].layout, **where)
-        fig.update_yaxes(title=_axis(study, b), **frames[b].layout, **where)
+        fig.update_xaxes(title=_axis(study, a), **axes[a].frame.layout, **where)
+        fig.update_yaxes(title=_axis(study, b), **axes[b].frame.layout, **where)
     stairs = " The line bounds the region that it dominates." if study.goals.k == 2 else ""
-    outside = int(np.any([frame.is_outside for frame in frames.values()], axis=0).sum())
-    far = (
-        f" {counted(outside, 'far worse trial')} {'is' if outside == 1 else 'are'} outside the frame."
-        if outside
-        else ""
-    )
+    far = MARKED if any(axis.outside for axis in axes.values()) else ""
     caption = (
         "Finished trials by their metrics; those that no other dominates are the Pareto front. Dominated ones are "
         f"darker the later they were proposed.{stairs}{far}"
@@ -102,10 +97,41 @@ def front(study: Study) -> ReportFigure | None:
     return ReportFigure("front", "Pareto front", caption, fig)
 
 
-def front_frame(study: Study, goal: Goal, name: str, done: list[Trial]) -> Frame:
-    """Return the axis of a metric, which holds the whole front."""
-    values, front = (np.array([trial.values[name] for trial in trials]) for trials in (done, study.front))
-    return Frame.of(goal, values, inside=front)
+@dataclass(frozen=True, eq=False)
+class FrontAxis:
+    """The axis of a metric where a front is drawn.
+
+    Attributes:
+        name: the metric's.
+        frame: holds the front, but for what is far worse than both most trials and the rest of the front.
+        outside: numbers of the trials that are far worse than the frame.
+    """
+
+    name: str
+    frame: Frame
+    outside: Set[int]
+
+    def places(self, trials: Sequence[Trial]) -> list[float]:
+        """Return where trials are drawn along it: those outside just within its worse end."""
+        return [self.frame.worst if trial.number in self.outside else trial.values[self.name] for trial in trials]
+
+
+def front_axes(study: Study, done: Sequence[Trial]) -> list[FrontAxis]:
+    """Return the axis of each metric for some finished trials."""
+    axes = []
+    for name, goal in zip(study.goals.names, study.goals.each, strict=True):
+        values, front = (np.array([trial.values[name] for trial in trials]) for trials in (done, study.front))
+        frame = Frame.of(goal, values, inside=front)
+        far = {trial.number for trial, is_far in zip(done, frame.is_outside, strict=True) if is_far}
+        axes.append(FrontAxis(name, frame, far))
+    return axes
+
+
+def _symbol(across: FrontAxis, up: FrontAxis, trial: Trial) -> str:
+    """Return the mark of a trial that is outside one of two frames; empty if it is within both."""
+    if trial.number in up.outside:
+        return up.frame.symbol
+    return across.frame.symbol_across if trial.number in across.outside else ""
 
 
 def hypervolumes(study: Study) -> ReportFigure | None:

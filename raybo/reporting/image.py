@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,7 +16,7 @@ from raybo.record.trial import Trial
 from raybo.reporting.axes import Axis, axes_of, centre, leader, pairs_of, places_of
 from raybo.reporting.emulator import Emulator
 from raybo.reporting.frame import Frame, colour_range
-from raybo.reporting.goal_figures import front_frame, front_line
+from raybo.reporting.goal_figures import FrontAxis, front_axes, front_line
 from raybo.reporting.importance import Importance, importance
 from raybo.reporting.model_figures import map_of
 from raybo.reporting.run_figures import best_line
@@ -98,18 +99,29 @@ def _front(study: Study, plot: Axes) -> None:
     done = [trial for trial in study.trials if trial.state is State.FINISHED and trial.feasible]
     (a, b), numbers = study.goals.names[:2], {trial.number for trial in study.front}
     others = [trial for trial in done if trial.number not in numbers]
-    plot.plot([t.values[a] for t in others], [t.values[b] for t in others], ".", color=BLUE, alpha=0.6, label="trial")
+    across, up = front_axes(study, done)[:2]
+    _on_front_axes(others, across, up, plot, color=BLUE, alpha=0.6, label="trial")
     if study.goals.k == 2:
         plot.plot(*front_line(study, a, b), color=ORANGE, linewidth=1.2)
-    front = study.front
-    plot.plot([t.values[a] for t in front], [t.values[b] for t in front], ".", color=ORANGE, label="on the front")
-    for name, goal, which in ((a, study.goals.each[0], "x"), (b, study.goals.each[1], "y")):
-        frame = front_frame(study, goal, name, done)
-        if frame.is_log:
+    _on_front_axes(study.front, across, up, plot, color=ORANGE, label="on the front")
+    for axis, which in ((across, "x"), (up, "y")):
+        if axis.frame.is_log:
             getattr(plot, f"set_{which}scale")("log")
-        getattr(plot, f"set_{which}lim")(*frame.ends)
+        getattr(plot, f"set_{which}lim")(*axis.frame.ends)
     plot.set(xlabel=a, ylabel=b)
     plot.legend(**LEGEND)
+
+
+def _on_front_axes(
+    trials: Sequence[Trial], across: FrontAxis, up: FrontAxis, plot: Axes, *, label: str, **style: Any
+) -> None:
+    """Draw trials by two metrics; those far worse than a frame as triangles at its edge."""
+    low = [trial for trial in trials if trial.number in up.outside]
+    aside = [trial for trial in trials if trial.number in across.outside - up.outside]
+    inside = [trial for trial in trials if trial.number not in up.outside | across.outside]
+    plot.plot(across.places(inside), up.places(inside), ".", label=label, **style)
+    for far, mark in ((low, _far_worse(up.frame)), (aside, "<" if across.frame.larger_is_better else ">")):
+        plot.plot(across.places(far), up.places(far), mark, markersize=4, **style)
 
 
 def _best_so_far(study: Study, plot: Axes) -> None:

@@ -12,7 +12,7 @@ from raybo.record.origin import Origin
 from raybo.record.states import FAILURES, State
 from raybo.record.trial import Trial
 from raybo.reporting.formatting import config_line, shown
-from raybo.reporting.frame import Frame
+from raybo.reporting.frame import MARKED, Frame
 from raybo.reporting.report_figure import ReportFigure
 from raybo.reporting.subsample import MOST, subsample, subsample_note
 from raybo.reporting.theme import (
@@ -118,7 +118,7 @@ def best_so_far(study: Study) -> ReportFigure | None:
     fig.update_yaxes(title=escaped(study.description.metric), **frame.layout)
     kept = "feasible " if study.goals.constraints else ""
     ended = ", at the bottom if it has no value" if len(done) < len(study.trials) else ""
-    far = " Triangles at the edge are values far worse than the frame." if frame.is_outside.any() else ""
+    far = MARKED if frame.is_outside.any() else ""
     caption = (
         f"Objective value of each trial in the order of proposal{ended}, and the best {kept}value so far."
         f"{far}{subsample_note(done)}"

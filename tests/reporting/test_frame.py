@@ -48,6 +48,15 @@ def test_what_must_be_seen_is_inside_the_frame():
     assert frame.note == ""
 
 
+@pytest.mark.parametrize("mode", ["min", "max"])
+def test_what_is_far_worse_than_the_rest_of_what_must_be_seen_is_outside(mode):
+    sign = 1.0 if mode == "min" else -1.0
+    values = np.concatenate([np.linspace(1.0, 2.0, 20), [6.0, 7.0, 8.0, 9.0, 900.0]])
+    assert list(np.flatnonzero(Frame.of(Goal(mode), sign * values).is_outside)) == [20, 21, 22, 23, 24]
+    frame = Frame.of(Goal(mode), sign * values, inside=sign * values[20:])
+    assert list(np.flatnonzero(frame.is_outside)) == [24]
+
+
 def test_wide_positive_losses_are_on_a_logarithmic_axis():
     frame = Frame.of(Goal("min"), np.logspace(-2, 3, 30))
     assert frame.layout["type"] == "log"

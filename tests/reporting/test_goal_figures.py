@@ -7,6 +7,7 @@ import io
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -14,9 +15,10 @@ import raybo
 from raybo.engine.status import Status
 from raybo.experiments.in_process import tune_here
 from raybo.integrations.export import exporter
-from raybo.reporting import draw
+from raybo.reporting import draw, image
 from raybo.reporting.figures import report_figures
 from raybo.reporting.front_view import LONGEST, spread
+from raybo.reporting.goal_figures import front
 from raybo.reporting.tables import study_view
 from raybo.reporting.trial_view import trial_view
 from raybo.study.study import load
@@ -120,6 +122,47 @@ def test_the_picture_of_several_metrics_has_the_front(study, tmp_path):
     picture = (tmp_path / "page.svg").read_text()
     assert "on the front" in picture
     assert "best so far" not in picture
+
+
+@pytest.fixture
+def walled():
+    """Trials of accuracy near 0.95, but for one that took no time, and one that took for ever."""
+    searcher = raybo.Searcher(
+        {"x": raybo.Float(0, 1)}, "random", seed=0, metrics={"accuracy": "max", "seconds": "min"}
+    )  # fmt: skip
+    values = [(0.94 + 0.001 * i, 1.0 + 0.1 * i) for i in range(12)] + [(0.94 - 0.001 * i, 2.0) for i in range(8)]
+    for accuracy, seconds in [*values, (0.1, 0.2), (0.93, 5_000.0)]:
+        searcher.tell(searcher.ask(), {"accuracy": accuracy, "seconds": seconds})
+    return searcher
+
+
+def test_far_worse_trials_do_not_squeeze_the_front(walled):
+    shown = front(walled)
+    assert "Triangles at the edge are values far worse than the frame." in shown.caption
+    low, high = shown.figure.layout.xaxis.range
+    assert 0.9 < low < 0.932 < 0.951 < high < 1.0
+    assert shown.figure.layout.yaxis.range[1] < 3.0
+    traces = {trace.name: trace for trace in shown.figure.data}
+    best, others = traces["on the front"], traces["dominated"]
+    at = [trial.number for trial in walled.front].index(20)
+    assert (best.marker.symbol[at], best.y[at]) == ("triangle-left", 0.2)
+    assert low < best.x[at] < 0.932
+    assert "accuracy 0.1" in best.text[at]
+    assert set(np.delete(best.marker.symbol, at)) == {"circle"}
+    assert others.marker.symbol[-1] == "triangle-up"
+    assert shown.figure.layout.yaxis.type == "linear"
+    assert 2.1 < others.y[-1] < shown.figure.layout.yaxis.range[1]
+
+
+def test_the_picture_marks_far_worse_trials_of_a_front(walled):
+    matplotlib = pytest.importorskip("matplotlib.figure")
+    plot = matplotlib.Figure().subplots()
+    image._front(walled, plot)
+    assert plot.get_xlim()[0] > 0.9
+    assert plot.get_ylim()[1] < 3.0
+    marks = {line.get_marker(): line.get_data() for line in plot.lines if len(line.get_xdata())}
+    assert {"<", "^"} <= set(marks)
+    assert plot.get_xlim()[0] < marks["<"][0][0] < 0.932
 
 
 def test_infeasible_trials_are_marked_in_best_so_far(study):
