@@ -38,6 +38,7 @@ settings.register_profile(
 settings.load_profile("raybo")
 
 QUICK = ("common", "record", "space", "job", "schedulers")  # rooms of pure logic
+LONGEST = ("test_faults", "test_readme", "test_tune")  # slow tests that would end last if they did not begin first
 QUICK_SECONDS = 60  # what `-m quick -n 2` may take on two cores; half of it if nothing else runs
 BEGUN = time.monotonic()
 PROCESSES = 8  # at most, with `-n auto`: each has to import and collect everything
@@ -65,6 +66,8 @@ def pytest_collection_modifyitems(config, items):
     Slow ones go by file, as they wait more than they compute. And one process runs all of the contract's for a method,
     whose histories begin alike.
     """
+    if config.option.markexpr == "slow":
+        items.sort(key=lambda item: item.path.stem not in LONGEST)
     for item in items:
         if _is_quick(item):
             item.add_marker(pytest.mark.quick)
