@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 import raybo
 from benchmarks.figures import Figure, Figures, command
+from trials.synthetic import A6, P6, hartmann
 
 Array = NDArray[np.float64]
 Problem = tuple[int, Callable[[Array], float], Array]  # axes, what is maximised on the unit cube, where it is highest
@@ -31,18 +32,7 @@ def branin(u: Array) -> float:
 
 def hartmann6(u: Array) -> float:
     """Six axes, six bumps."""
-    A = np.array(
-        [[10, 3, 17, 3.5, 1.7, 8], [0.05, 10, 17, 0.1, 8, 14], [3, 3.5, 1.7, 10, 17, 8], [17, 8, 0.05, 10, 0.1, 14]]
-    )
-    P = 1e-4 * np.array(
-        [
-            [1312, 1696, 5569, 124, 8283, 5886],
-            [2329, 4135, 8307, 3736, 1004, 9991],
-            [2348, 1451, 3522, 2883, 3047, 6650],
-            [4047, 8828, 8732, 5743, 1091, 381],
-        ]
-    )
-    return float(np.array([1.0, 1.2, 3.0, 3.2]) @ np.exp(-(A * (u - P) ** 2).sum(axis=1)))
+    return -hartmann(u, A6, P6)
 
 
 def training(u: Array) -> float:

@@ -42,23 +42,10 @@ from raybo.space import Config, Space
 from raybo.study.study import Study
 
 OLD_TRIALS = 40
-FRESH = {  # references of further tasks of LCBench, by `lcbench.reference`
-    "146212": (99.197, 98.082),
-    "167168": (89.426, 78.524),
-    "168330": (76.720, 65.311),
-    "168908": (91.984, 80.552),
-    "168910": (88.769, 68.923),
-    "189354": (95.657, 71.289),
-    "189862": (95.177, 85.514),
-    "189865": (99.004, 94.725),
-    "189866": (94.697, 70.163),
-    "189873": (99.232, 76.876),
-}
-LCBENCH = {**lcbench.REFERENCES, **FRESH}
 PARTS = {
     "development": lcbench.INSTANCES,
     "validation": lcbench.OTHERS,
-    "fresh": tuple(FRESH),
+    "fresh": lcbench.LEFT,
     "small": tuple(f"{kind} {number}" for kind in rows_jobs.KINDS for number in rows_jobs.NUMBERS),
 }
 ARMS = "like:1,like:3,like:9,misleading:1,misleading:3,same:1,entered:1,random:3,pruned:3,half-known:3"
@@ -134,7 +121,7 @@ def run_of(arm: str, task: str, seed: int, tasks: Sequence[str], trials: int) ->
     """Run one search, with the priors of an arm."""
     kind, count = arm.split(":")
     it, own = problem(task), ("same", "entered")
-    pool = tasks if int(count) < len(tasks) else tuple(LCBENCH)  # more than there are in the part
+    pool = tasks if int(count) < len(tasks) else tuple(lcbench.REFERENCES)  # more than there are in the part
     others = [task] if kind in own else [each for each in pool if each != task and problem(each).space is it.space]
     order = np.random.default_rng(seed_of("order", task, seed)).permutation(len(others))[: int(count)]
     made = "like" if kind in (*own, "curve") else kind
@@ -160,8 +147,9 @@ def run_of(arm: str, task: str, seed: int, tasks: Sequence[str], trials: int) ->
 @lru_cache(maxsize=64)
 def problem(task: str) -> Problem:
     """Return a task of LCBench, or a small job on one of its data sets."""
-    if task in LCBENCH:
-        return Problem(task, lcbench.space, lcbench.EPOCHS, lambda config: _curve(task, config), *LCBENCH[task])
+    if task in lcbench.REFERENCES:
+        best, chance = lcbench.REFERENCES[task]
+        return Problem(task, lcbench.space, lcbench.EPOCHS, lambda config: _curve(task, config), best, chance)
     kind, number = task.split()
     job = rows_jobs.job(kind, int(number))
     space, rng = job.kind.space, np.random.default_rng(0)

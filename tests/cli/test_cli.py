@@ -29,10 +29,12 @@ from raybo.record.events import KINDS, Asked, Failed, Kind, Planned, Told
 from raybo.record.goals import Goals
 from raybo.record.states import State
 from raybo.study.study import Study
+from tests.command_line import raybo_command
 
 JOB = """
 import time
 import raybo
+from tests.command_line import raybo_command
 import helper_of_job
 
 @raybo.objective(space={"x": raybo.Float(0, 1), "n": raybo.Integer(1, 9)}, metric="score")
@@ -57,19 +59,8 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def run(capsys, monkeypatch):
-    """The script in this process: exit code, stdout, stderr."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["raybo", *map(str, arguments)])
-        capsys.readouterr()
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as leaving:
-            code = leaving.code
-        return code, *capsys.readouterr()
-
-    return run
+    """Run the command line in this process; return exit code, stdout and stderr."""
+    return raybo_command(capsys, monkeypatch)
 
 
 def refused(result, code, *words):

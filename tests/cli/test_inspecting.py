@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import sys
 import threading
 import time
 from dataclasses import replace
@@ -21,6 +20,7 @@ from raybo.record.events import Asked
 from raybo.record.goals import Goals
 from raybo.reporting import watch
 from raybo.study.study import load
+from tests.command_line import raybo_command
 from tests.reporting.studies import run as study_of
 
 pytestmark = pytest.mark.usefixtures("few_draws")
@@ -36,18 +36,7 @@ def run(capsys, monkeypatch, tmp_path):
     journal = Journal(tmp_path / "job.db", study.description)
     journal.append(study.events)
     journal.close()
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["raybo", *map(str, arguments)])
-        capsys.readouterr()
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as leaving:
-            code = leaving.code
-        return code, *capsys.readouterr()
-
-    return run
+    return raybo_command(capsys, monkeypatch)
 
 
 def test_show_tells_one_trial_or_follows(run):

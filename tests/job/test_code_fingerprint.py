@@ -12,12 +12,12 @@ from functools import partial
 import pytest
 
 import raybo
-from raybo import cli
 from raybo.common.errors import JournalError
 from raybo.job.code_fingerprint import code_of
 from raybo.job.loading import load_objective
 from raybo.record.code_changes import codes_of, differences, last_code, other_code
 from raybo.record.events import Failed, Planned, Told
+from tests.command_line import raybo_command
 
 JOB = '''
 import raybo
@@ -242,15 +242,6 @@ def tune(place, trials, **more):
     )
 
 
-def command(monkeypatch, *arguments):
-    monkeypatch.setattr(sys, "argv", ["raybo", *map(str, arguments)])
-    try:
-        cli.main()
-    except SystemExit as leaving:
-        return leaving.code
-    return 0
-
-
 def test_continued_study_says_that_its_code_changed(place, caplog, capsys, monkeypatch):
     caplog.set_level(logging.WARNING, "raybo")
     assert tune(place, 3).other_code == ""
@@ -269,11 +260,11 @@ def test_continued_study_says_that_its_code_changed(place, caplog, capsys, monke
     ]
     assert study.other_code == told
     assert study.code_of(3) != study.code_of(4) == study.code_of(study.trials[5])
-    assert command(monkeypatch, "show", place / "job.db") == 0
-    assert told in " ".join(capsys.readouterr().out.split())
-    assert command(monkeypatch, "show", place / "job.db", "--trial", 2) == 0
-    assert "ran under other code than the last run: job.py differs" in capsys.readouterr().out
-    assert command(monkeypatch, "plot", place / "job.db", "-o", place / "job.html") == 0
+    run = raybo_command(capsys, monkeypatch)
+    code, shown, _ = run("show", place / "job.db")
+    assert (code, told in " ".join(shown.split())) == (0, True)
+    assert "ran under other code than the last run: job.py differs" in run("show", place / "job.db", "--trial", 2)[1]
+    assert run("plot", place / "job.db", "-o", place / "job.html")[0] == 0
     assert told in (place / "job.html").read_text()
     caplog.clear()
     tune(place, 7, same_code=True)  # it is that of the last run

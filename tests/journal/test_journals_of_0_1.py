@@ -10,7 +10,6 @@ is asked that they differ by no more than that.
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 from pathlib import Path
 
@@ -20,13 +19,12 @@ import scipy
 from rich.console import Console
 from threadpoolctl import threadpool_info
 
-from raybo.journal import Journal, read
-from raybo.record.events import Failed
+from raybo.journal import read
 from raybo.record.states import State
 from raybo.reporting.tables import study_view
-from raybo.searcher import Searcher
 from raybo.study.replay import replay
 from raybo.study.study import load
+from tests.journals import continue_with_failures
 
 KEPT = {  # name: events, finished trials, best value
     "gp-ucb": (31, 13, 0.03485387265557887),
@@ -76,15 +74,7 @@ def test_every_proposal_is_made_again_alike(journal):
 
 def test_journals_of_0_1_are_continued_unchanged(journal):
     path, before = journal[0], read(journal[0])
-    study = load(path)
-    for _ in range(2):
-        with contextlib.closing(Journal(path, study.description)) as opened:
-            searcher = Searcher.of(study.description)
-            for event in opened.events:
-                searcher.apply(event)
-            asked = searcher.apply(searcher.propose(searcher.history))
-            opened.append([asked])
-            opened.append([searcher.apply(Failed(asked.trial, reason="no", attempt=1))])
+    continue_with_failures(path, 2)
     description, events = read(path)
     assert (description, events[:-4]) == before
     assert [event.number for event in events] == list(range(1, len(events) + 1))

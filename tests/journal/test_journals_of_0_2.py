@@ -24,10 +24,8 @@ same fits and choices are required, and points so near that a climb on a flat ac
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shutil
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -37,11 +35,11 @@ import scipy
 from threadpoolctl import threadpool_info
 
 import raybo
-from raybo import cli
-from raybo.journal import Journal, read
-from raybo.record.events import Failed, Kind
-from raybo.searcher import Searcher
+from raybo.journal import read
+from raybo.record.events import Kind
 from raybo.study.replay import replay, replay_verdicts
+from tests.command_line import raybo_command
+from tests.journals import continue_with_failures
 
 HERE = Path(__file__).with_name("journals_of_0_2")
 EXPECTED, RECORDED = (json.loads((HERE / "expected.json").read_text())[key] for key in ("studies", "recorded_with"))
@@ -71,19 +69,7 @@ def path(name, tmp_path):
 @pytest.fixture
 def run(capsys, monkeypatch):
     """Run the command line in this process; return exit code, stdout and stderr."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["raybo", *map(str, arguments)])
-        monkeypatch.setattr(sys, "path", list(sys.path))
-        capsys.readouterr()
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as leaving:
-            code = leaving.code
-        return code, *capsys.readouterr()
-
-    return run
+    return raybo_command(capsys, monkeypatch)
 
 
 def trial_as_json(trial):
@@ -192,15 +178,7 @@ def test_proposals_and_verdicts_replay_to_the_digit(name, path):
 
 def test_appending_changes_no_earlier_event(path):
     before = read(path)
-    study = raybo.load(path)
-    for _ in range(2):
-        with contextlib.closing(Journal(path, study.description)) as opened:
-            searcher = Searcher.of(study.description)
-            for event in opened.events:
-                searcher.apply(event)
-            asked = searcher.apply(searcher.propose(searcher.history))
-            opened.append([asked])
-            opened.append([searcher.apply(Failed(asked.trial, reason="no", attempt=1))])
+    continue_with_failures(path, 2)
     description, events = read(path)
     assert (description, events[:-4]) == before
     assert [event.number for event in events] == list(range(1, len(events) + 1))
