@@ -12,7 +12,7 @@ from raybo.cli.console import make_console, say, say_json
 
 if TYPE_CHECKING:
     from raybo.reporting.studies import Progress
-    from raybo.searcher.earlier_study import Wanted
+    from raybo.searcher.wanted import Wanted
 
 
 @click.command()
@@ -119,7 +119,7 @@ def priors(directory: Path, target: str, as_json: bool) -> None:
 def _wanted(target: str) -> Wanted:
     """Return what the study of a job, or of a journal, wants of its priors."""
     from raybo.job.loading import load_objective
-    from raybo.searcher.earlier_study import Wanted
+    from raybo.searcher.wanted import Wanted
     from raybo.study.study import load
 
     if target.endswith(".db"):

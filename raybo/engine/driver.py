@@ -40,8 +40,8 @@ from raybo.record.description import Description
 from raybo.record.event_fields import Code
 from raybo.record.events import EarlierStudy, Event, artifacts_of
 from raybo.searcher import Searcher
-from raybo.searcher.earlier_study import Wanted
 from raybo.searcher.priors import new_priors
+from raybo.searcher.wanted import Wanted
 from raybo.study import warm_start
 from raybo.study.study import Study
 

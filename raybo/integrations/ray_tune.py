@@ -42,8 +42,8 @@ from raybo.record.origin import Origin
 from raybo.record.states import State
 from raybo.searcher import Searcher as Asker
 from raybo.searcher import seed_for
-from raybo.searcher.earlier_study import Wanted
 from raybo.searcher.priors import new_priors
+from raybo.searcher.wanted import Wanted
 from raybo.space import Config, Space
 from raybo.space.tune import holds_domain
 

@@ -10,8 +10,8 @@ from typing import Any
 from raybo import journal
 from raybo.common.errors import RayboError, TrialError
 from raybo.record.states import COUNTED, FAILURES
-from raybo.searcher.earlier_study import Wanted
 from raybo.searcher.priors import fitting, journals_in
+from raybo.searcher.wanted import Wanted
 from raybo.study.study import Study, load
 
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from raybo.common.errors import JournalError, NumericalError, SpaceError
 from raybo.common.messages import counted
@@ -30,6 +29,7 @@ from raybo.record.history import History
 from raybo.record.ledger import Ledger
 from raybo.record.origin import confirms
 from raybo.record.states import FAILURES, State
+from raybo.searcher.wanted import Wanted
 from raybo.space import Array, Categorical, Float, Integer, Parameter, Space, choice_names
 from raybo.surrogate import GP, Observations, fit_map, structured_model
 
@@ -49,27 +49,6 @@ class Studied(Protocol):
     def events(self) -> Sequence[Event]: ...
     @property
     def path(self) -> Path | None: ...
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """The study that priors are for.
-
-    Attributes:
-        space, context: its own; context is None if none is declared.
-        goals: its metrics and constraints.
-        path: its journal; None if it is not kept.
-    """
-
-    space: Space
-    goals: Goals
-    context: Space | None = None
-    path: Path | None = None
-
-    @classmethod
-    def by(cls, description: Description, path: Path | None = None) -> Wanted:
-        """Return what a description wants of priors."""
-        return cls(description.space, description.goals, description.context, path)
 
 
 def what_it_knows(study: Studied, wanted: Wanted, name: str) -> EarlierStudy:
@@ -170,6 +149,8 @@ def _scores(history: History, goals: Goals, name: str) -> tuple[list[int], Array
 
     With several metrics it is the mean of their scores, of those that both studies have; else of the first one.
     """
+    from scipy.stats import rankdata  # slow to import
+
     theirs = history.goals
     common = [j for j, metric in enumerate(theirs.names) if metric in goals.names]
     if goals.k > 1 and not common:

@@ -15,9 +15,10 @@ from raybo.common.messages import first_line, shown
 from raybo.journal import as_path, read
 from raybo.record.description import Description
 from raybo.record.events import EarlierStudy, Event
-from raybo.searcher.earlier_study import Studied, Wanted, modelled, what_it_knows
+from raybo.searcher.wanted import Wanted
 
 if TYPE_CHECKING:
+    from raybo.searcher.earlier_study import Studied
     from raybo.searcher.journaled import Kept
 
 Given: TypeAlias = "Studied | Path | str | Sequence[Studied | Path | str]"
@@ -46,6 +47,10 @@ def new_priors(given: object, wanted: Wanted, known: Sequence[EarlierStudy] = ()
             if prior.identity not in there:
                 there.add(prior.identity)
                 found.append(prior)
+    if not found:
+        return []
+    from raybo.searcher.earlier_study import modelled  # brings the surrogate, and scipy
+
     if len(found) > STUDIES:
         best = sorted(found, key=lambda prior: (-len(prior.axes), -len(prior.scores)))[:STUDIES]
         found = [prior for prior in found if prior in best]
@@ -85,7 +90,7 @@ def _listed(given: object) -> list[Any]:
 
 def _source(given: Any, wanted: Wanted, known: Sequence[EarlierStudy]) -> list[EarlierStudy]:
     if _is_study(given):
-        return [what_it_knows(given, wanted, _name(given))]
+        return [_known(given, wanted, _name(given))]
     paths, are_many = journals_named(given, wanted.path)
     if are_many:
         return [] if known else _those_that_fit(paths, wanted, str(given))
@@ -141,7 +146,13 @@ def _read(path: Path, wanted: Wanted) -> EarlierStudy:
     if not path.exists():
         raise JournalError(f"prior {path}: no such file")
     description, events = read(path)
-    return what_it_knows(_Read(description, events, path), wanted, path.name)
+    return _known(_Read(description, events, path), wanted, path.name)
+
+
+def _known(study: Studied, wanted: Wanted, name: str) -> EarlierStudy:
+    from raybo.searcher.earlier_study import what_it_knows  # likewise
+
+    return what_it_knows(study, wanted, name)
 
 
 @dataclass(frozen=True)

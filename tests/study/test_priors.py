@@ -25,8 +25,9 @@ from raybo.record.description import Description
 from raybo.record.events import EarlierStudy, Pruned, Reported, Told
 from raybo.record.origin import Origin
 from raybo.searcher import Searcher
-from raybo.searcher.earlier_study import MOST, Wanted
+from raybo.searcher.earlier_study import MOST
 from raybo.searcher.priors import new_priors
+from raybo.searcher.wanted import Wanted
 from raybo.space import Space
 from raybo.study import warm_start
 from raybo.study.replay import replay

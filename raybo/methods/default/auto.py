@@ -44,7 +44,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from scipy.stats import rankdata
 
 from raybo.acquisition import Acquisition
 from raybo.common.options import option
@@ -199,6 +198,8 @@ def looks_far(history: History, models: FittedGP) -> bool:
 
 def rank_correlation(gp: GP, n: int) -> float:
     """Return Spearman's correlation of the better half of the first n values with their leave-one-out predictions."""
+    from scipy.stats import rankdata  # slow to import
+
     y = gp.y[:n]
     better = y >= np.median(y)
     ranks = [rankdata(values[better]) for values in (y, gp.leave_one_out(n))]

@@ -23,7 +23,6 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtr
-from scipy.stats import kendalltau
 
 from raybo.methods.parts.fitting import observed
 from raybo.methods.parts.next_point import taken
@@ -107,6 +106,8 @@ def weights(history: History, models: Sequence[Expectation]) -> Array:  # (s,)
 
 def by_agreement(expected: Array, y: Array) -> Array:  # (s, n), (n,) -> (s,)
     """Return the weights of studies that expected these scores of points whose values were y."""
+    from scipy.stats import kendalltau  # slow to import
+
     prior, strength = BELIEVED
     n, correlations = len(y), np.zeros(len(expected))
     if n > 1 and np.ptp(y) > 0.0:

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from raybo.acquisition import Surrogate, random_weights
 from raybo.record.history import History
@@ -96,6 +95,8 @@ def best_points_of_many(history: History, rng: np.random.Generator) -> Array:  #
 
     If no point is feasible, those closest to being feasible.
     """
+    from scipy.stats import rankdata  # slow to import
+
     feasible = history.feasible
     if not feasible.any():
         return history.X[np.argsort(history.violation, kind="stable")[:NEAR]]
