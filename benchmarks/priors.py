@@ -7,6 +7,7 @@ like        of other tasks, by `auto`; of those of all parts, if more are wanted
 random      the same by random search
 pruned      the same by `auto` under `asha`, which prunes most of them
 half-known  the same over every other parameter, with the others held in the middle
+but-one     the same over all parameters but one
 misleading  the same with all values turned round
 same        of the task itself, with another seed
 entered     that study entered as known results, as `--from` does
@@ -17,6 +18,7 @@ regret as a share of that without priors, with a 90 % interval over tasks, each 
 that of the seed and the task, with and without priors. Runs are kept, a row each, and not made again.
 
 The rule was chosen on the tasks of `development` and `validation`; those of `fresh` and `small` are for judging it.
+Rows by an earlier rule (`prior_points.RULE`) are kept in files of their own.
 """
 
 from __future__ import annotations
@@ -208,15 +210,22 @@ def old_study(kind: str, task: str, seed: int) -> Study:
         return Study(searcher.description, searched_in_steps(searcher, task, OLD_TRIALS))
     it = problem(task)
     space, held = it.space, dict[str, Any]()
-    if kind == "half-known":
-        middle, names = space.decode(np.full((1, space.d), 0.5))[0], space.names
-        held = {name: middle[name] for name in names[1::2]}
-        space = Space({name: space.template[name] for name in names[::2]})
+    if (known := _known(kind, space.names, seed)) is not None:
+        middle = space.decode(np.full((1, space.d), 0.5))[0]
+        held = {name: middle[name] for name in space.names if name not in known}
+        space = Space({name: space.template[name] for name in known})
     sign = -1.0 if kind == "misleading" else 1.0
     method = "random" if kind == "random" else "auto"
     searcher = Searcher(space, method, "max", name, trials=OLD_TRIALS)
     events = searched(searcher, lambda config: sign * it.curve({**config, **held})[-1], OLD_TRIALS)
     return Study(searcher.description, events)
+
+
+def _known(kind: str, names: Sequence[str], seed: int) -> list[str] | None:
+    """Return the parameters that an earlier study varies; None if all."""
+    if kind == "half-known":
+        return list(names[::2])
+    return [name for i, name in enumerate(names) if i != seed % len(names)] if kind == "but-one" else None
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from raybo.common.errors import TrialError
 from raybo.methods.parts.earlier_studies import expectations, weights
-from raybo.methods.parts.prior_points import hold, same_job
+from raybo.methods.parts.prior_points import hold, know_too_little, same_job
 from raybo.record.origin import Origin
 from raybo.reporting.table_layout import text_table
 from raybo.study.study import Study
@@ -22,6 +22,7 @@ SAME_JOB = "{}: the very same job, as it gave a value of these too; methods see 
 DO_NOT_HOLD = (
     "the priors mislead: the best of these was no better than the median of the design, and no more follows from them"
 )
+TOO_LITTLE = "but each lacks more than a quarter of the parameters, so methods are not shown what this trial gave"
 
 
 @dataclass(frozen=True)
@@ -86,4 +87,6 @@ def priors_view(study: Study) -> RenderableType:
         lines.append(Text(f"  {SAME_JOB.format(same.study)}"))
     elif (held := hold(study.history)) is not None:
         lines.append(Text(f"  {HOLD if held else DO_NOT_HOLD}"))
+        if held and know_too_little(study.history):
+            lines.append(Text(f"  {TOO_LITTLE}"))
     return Group(text_table(HEADINGS, [each.cells for each in found]), *lines)

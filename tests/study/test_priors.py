@@ -24,6 +24,7 @@ from raybo.methods.parts.prior_points import hold, same_job
 from raybo.record.description import Description
 from raybo.record.events import EarlierStudy, Pruned, Reported, Told
 from raybo.record.origin import Origin
+from raybo.reporting.priors_view import priors_view
 from raybo.searcher import Searcher
 from raybo.searcher.earlier_study import MOST
 from raybo.searcher.priors import new_priors
@@ -236,6 +237,61 @@ def test_a_study_begun_by_the_first_rule_goes_on_by_it(many):
         searcher.apply(replace(prior, results=[], first_points=1))
     run(searcher, job(-4.05), 6)
     assert [trial.origin is Origin.PRIOR for trial in searcher.trials] == [True, False, True] + [False] * 3
+
+
+KNOWN = {name: SPACE[name] for name in ("depth", "kind")}
+
+
+@pytest.fixture(scope="module")
+def half_known():
+    return [study(KNOWN, lambda config: job()({**config, "rate": 0.003}), 20, "sobol", seed=k) for k in range(9)]
+
+
+@pytest.mark.parametrize(("method", "trials"), [("auto", 12), ("gp-ucb", 12), ("ei", 12), ("random", 4), ("turbo", 8)])
+def test_studies_of_some_parameters_have_one_first_point_that_methods_are_not_shown(method, trials, half_known):
+    """However many they are, and though it is better than all others."""
+    searcher, alone = (Searcher(SPACE, method, "min", 2, trials=40, prior=prior) for prior in (half_known, ()))
+    run(searcher, lambda config: -1.0, 1)
+    run(searcher, job(), trials)
+    run(alone, job(), trials)
+    assert hold(searcher.history) is True
+    there, here = ([trial.config for trial in each.trials] for each in (searcher, alone))
+    assert there[1:] == here  # to the digit what is proposed without priors
+    assert searcher.trials[0].origin is Origin.PRIOR
+
+
+def test_a_study_with_priors_of_some_parameters_is_replayed_and_shown(half_known):
+    searcher = Searcher(SPACE, mode="min", seed=2, prior=half_known)
+    first = run(searcher, lambda config: -1.0, 1)
+    whole = Study(searcher.description, [*searcher.history.priors, *first, *run(searcher, job(), 6)])
+    assert whole.best.number == 0
+    assert not any(each.differs for each in replay(whole))
+    assert "but each lacks more than a quarter of the parameters" in priors_view(whole).renderables[-1].plain
+
+
+def test_one_study_of_all_parameters_is_enough_for_the_rule_of_those(earlier, half_known):
+    searcher = Searcher(SPACE, mode="min", seed=9, prior=[earlier[0], *half_known[:2]])
+    assert len(firsts(searcher)) == 2
+
+
+@pytest.mark.parametrize(("new", "points"), [(1, 2), (2, 1)])
+def test_studies_that_lack_at_most_a_quarter_of_the_parameters_are_as_those_that_know_all(new, points, earlier):
+    more = {f"new {i}": raybo.Float(0, 1) for i in range(new)}
+    assert len(firsts(Searcher(SPACE | more, mode="min", seed=9, prior=earlier))) == points
+
+
+def test_a_parameter_of_one_value_need_not_be_known(earlier):
+    fixed = {f"layers {i}": raybo.Integer(2, 2) for i in range(3)}
+    searcher = Searcher(SPACE | fixed, mode="min", seed=9, prior=earlier)
+    assert len(firsts(searcher)) == 2
+
+
+def test_studies_of_some_parameters_go_on_by_the_rule_under_which_they_began(half_known):
+    searcher = Searcher(SPACE, mode="min", seed=9)
+    for prior in new_priors(half_known, wanted(mode="min")):
+        searcher.apply(replace(prior, first_points=2))
+    run(searcher, job(), 6)
+    assert [trial.origin is Origin.PRIOR for trial in searcher.trials] == [True] * 3 + [False] + [True] + [False]
 
 
 def test_every_method_begins_at_the_first_points(earlier):

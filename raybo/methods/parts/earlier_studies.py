@@ -7,8 +7,9 @@ it expects the same of every value.
 The first points are different bets, not the same one twice: the first is the point of which the studies expect most in
 the mean; a further one is worth what it is expected to add to all that has been tried, if every study is wrong by
 `WRONG` in its own way. Every three studies vouch for one that is tried whatever comes, and one more follows if these
-hold (see `prior_points`); fewer than three have one. Candidates are the best points of each study, and neighbours of
-them, unless it may have been of the very same job: then its values are to be compared.
+hold (see `prior_points`); fewer than three have one, and so have those that know too little. Candidates are the best
+points of each study, and neighbours of them, unless it may have been of the very same job: then its values are to be
+compared.
 
 A study's weight says how well its expectations have agreed with the results so far: Kendall's rank correlation, which
 is taken for 0.5 as long as nothing is known, and squared.
@@ -26,7 +27,7 @@ from scipy.special import ndtr
 
 from raybo.methods.parts.fitting import observed
 from raybo.methods.parts.next_point import taken
-from raybo.methods.parts.prior_points import SEVERAL, hold, led, rule, same_job, tried_whatever_comes
+from raybo.methods.parts.prior_points import have_further, hold, led, rule, same_job, tried_whatever_comes
 from raybo.record.events import EarlierStudy, Tags
 from raybo.record.history import History, Proposal
 from raybo.record.origin import Origin
@@ -34,7 +35,7 @@ from raybo.record.states import State
 from raybo.space import Array
 from raybo.surrogate import GP, Observations, structured_model
 
-WRONG = {1: 0.7, 2: 0.4}  # standard deviation of what a study's expectation of a point misses by, by the rule
+WRONG = {1: 0.7, 2: 0.4, 3: 0.4}  # standard deviation of what a study's expectation of a point misses by, by the rule
 DRAWS = 64  # of how the studies are wrong
 BEST = 8  # points of each study that are candidates
 NEIGHBOURS = 3  # of each of them
@@ -157,7 +158,7 @@ def _is_next(history: History) -> bool:
     proposed, tried = len(led(history)), tried_whatever_comes(history)
     if same_job(history) is not None:
         return False
-    return proposed < tried or (len(history.priors) >= SEVERAL and proposed <= tried and hold(history) is True)
+    return proposed < tried or (have_further(history) and proposed <= tried and hold(history) is True)
 
 
 def _candidates(history: History, models: Sequence[Expectation], rng: np.random.Generator) -> Array:  # (m, d)

@@ -6,6 +6,10 @@ them follow, the design is as long as it is without them, and methods are not sh
 all others among the first few costs a model more than it tells it. So what misleads costs the trials that it has led
 to, and no more.
 
+Where each of the studies lacks more than a quarter of the parameters, they have one first point, and methods are not
+shown its value, though it holds: it lies where those studies held what they do not know, and a search that is drawn
+there may not leave. So it costs its one trial at most.
+
 If a configuration of an earlier study gives the same value again, to the digit, the study was of the very same job, and
 methods are shown its results as if they were this study's own.
 """
@@ -25,7 +29,9 @@ from raybo.record.record_table import RecordTable
 from raybo.record.states import State
 from raybo.record.trial import Record
 
-RULE = 2  # version of the rule of first points; studies begun by the first one go on by it
+RULE = 3  # version of the rule of first points; studies begun by an earlier one go on by it
+MINDED_SINCE = 3  # the rule from which it matters that studies know too few parameters
+LACKED = 0.25  # share of the parameters; studies that each lack more of them know too little
 SEVERAL = 3  # studies that vouch for a first point; one or two are a gamble, and have one, but never a further one
 MOST = 3  # first points that are tried whatever comes
 DESIGN = {"middle", "sobol"}  # tags of its points
@@ -39,7 +45,22 @@ def rule(history: History) -> int:
 
 def tried_whatever_comes(history: History) -> int:
     """Return at how many first points trials are made before it is known whether they hold."""
-    return 1 if rule(history) == 1 else max(1, min(len(history.priors) // SEVERAL, MOST))
+    if rule(history) == 1 or know_too_little(history):
+        return 1
+    return max(1, min(len(history.priors) // SEVERAL, MOST))
+
+
+def have_further(history: History) -> bool:
+    """Return True if one more first point follows where the first ones hold."""
+    return len(history.priors) >= SEVERAL and not know_too_little(history)
+
+
+def know_too_little(history: History) -> bool:
+    """Return True if each earlier study lacks much of what this one varies, and that matters by the rule."""
+    if not history.priors or rule(history) < MINDED_SINCE:
+        return False
+    varied = {axis for axis, levels in enumerate(history.cube.levels) if levels is None or len(levels) > 1}
+    return all(len(varied - set(prior.axes)) > LACKED * len(varied) for prior in history.priors)
 
 
 def led(history: History) -> list[Record]:
@@ -106,12 +127,13 @@ def _comes_out_the_same(prior: EarlierStudy, history: History) -> bool:
 def without_misleading(history: History) -> History:
     """Return a history without the values at points that earlier studies have led to in vain, as of stopped trials.
 
-    As long as that is not known, once they have all been asked for, they are left out too, for the method to make a
-    design by which they are judged.
+    Those of studies that know too little are left out though they hold. As long as it is not known whether
+    they do, once they have all been asked for, they are left out too, for the method to make a design by which they are
+    judged.
     """
     held = hold(history)
     is_open = held is None and (rule(history) == 1 or len(led(history)) < tried_whatever_comes(history))
-    if held or is_open:
+    if is_open or (held and not know_too_little(history)):
         return history
     other, records = history.copy(), [_stopped(record) if _is_led(record) else record for record in history.records]
     other.records = RecordTable(history.d, records)
