@@ -44,6 +44,7 @@ def plan(tmp_path):
         workers=2,
         options=RunOptions(),
         driver=os.getpid(),
+        begun=time.monotonic(),
     )
 
 
