@@ -22,6 +22,7 @@ HOW = (
 )
 COSTS = f"A verdict on processor seconds must survive either side being {SLOWER:g} times slower."
 FEWEST = pairs_needed(1)
+DECIMALS = 15  # of a difference, beyond which there is only rounding
 UNTIMED = "The cost of suggestions was not measured in these runs."
 
 
@@ -155,16 +156,21 @@ def _notes(experiment: Experiment, rows: Sequence[Row]) -> list[str]:
 def _verdict(v: Verdict) -> list[str]:
     text = v.claim.text + (f" ({v.claim.source})" if v.claim.source else "")
     cells = [text, v.problem, str(v.repeats), f"{v.better:.4g}", f"{v.worse:.4g}"]
-    return [*cells, *tested(v.effect, v.corrected, v.word)] if v.is_judged else [*cells, _effect(v.effect), "", v.word]
+    return (
+        [*cells, *tested(v.effect, v.corrected, v.word)]
+        if v.is_judged
+        else [*cells, effect_in_words(v.effect), "", v.word]
+    )
 
 
 def tested(effect: tuple[float, float, float], p: float, word: str) -> list[str]:
     """Three cells of a table: the difference with its interval, the p-value and the verdict."""
-    return [_effect(effect), f"{p:.3f}" if p >= 0.0005 else "<0.001", f"**{word}**"]
+    return [effect_in_words(effect), f"{p:.3f}" if p >= 0.0005 else "<0.001", f"**{word}**"]
 
 
-def _effect(effect: tuple[float, float, float]) -> str:
-    estimate, low, high = effect
+def effect_in_words(effect: tuple[float, float, float]) -> str:
+    """Write a difference and its interval; what is left of equal numbers by rounding is 0."""
+    estimate, low, high = (round(number, DECIMALS) + 0.0 for number in effect)
     return f"{estimate:.3g} [{low:.3g}, {high:.3g}]"
 
 

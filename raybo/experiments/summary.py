@@ -7,7 +7,7 @@ from pathlib import Path
 
 from raybo.common.files import write_file
 from raybo.experiments.output import PAGE as README
-from raybo.experiments.page import FEWEST, as_table
+from raybo.experiments.page import FEWEST, as_table, effect_in_words
 from raybo.experiments.plan import Claim, Experiment, Figure
 from raybo.experiments.results import FILE, read_reasons, read_rows
 from raybo.experiments.verdicts import Verdict, judge
@@ -82,5 +82,4 @@ def _line(verdicts: list[Verdict]) -> list[str]:
 def _found(verdict: Verdict) -> str:
     if verdict.repeats < FEWEST:
         return verdict.problem
-    estimate, low, high = verdict.effect
-    return f"{verdict.problem} {estimate:.3g} [{low:.3g}, {high:.3g}]"
+    return f"{verdict.problem} {effect_in_words(verdict.effect)}"

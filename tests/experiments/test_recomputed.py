@@ -118,6 +118,7 @@ def expected_rows(folder):
     kept = [i for i, is_decidable in enumerate(decidable([f[0] for f in found])) if is_decidable]
     ps = dict(zip(kept, corrected([found[i][4] for i in kept]), strict=True))
     for i, (row, (n, x, y, (middle, low, high), _, side)) in enumerate(zip(rows, found, strict=True)):
+        middle, low, high = (round(number, 15) + 0.0 for number in (middle, low, high))
         cells = [row[0], row[1], str(n), f"{x:.4g}", f"{y:.4g}", f"{middle:.3g} [{low:.3g}, {high:.3g}]"]
         if i not in ps:
             yield [*cells, "", "not judged"]
