@@ -14,7 +14,7 @@ from raybo.searcher import Searcher
 
 
 def continue_with_failures(path: Path, trials: int) -> None:
-    """Append so many trials that fail, two events each, opening the journal anew for every one."""
+    """Append `trials` failed trials, two events each; open the journal anew for every one."""
     description = raybo.load(path).description
     for _ in range(trials):
         with contextlib.closing(Journal(path, description)) as opened:

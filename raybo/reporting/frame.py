@@ -81,12 +81,12 @@ class Frame:
 
     @property
     def symbol(self) -> str:
-        """plotly's mark that points to where values outside are, if the axis is vertical."""
+        """Return plotly's mark that points to where values outside are, if the axis is vertical."""
         return "triangle-down" if self.larger_is_better else "triangle-up"
 
     @property
     def symbol_across(self) -> str:
-        """The same if it is horizontal."""
+        """Return plotly's mark that points to where values outside are, if the axis is horizontal."""
         return "triangle-left" if self.larger_is_better else "triangle-right"
 
     @property
