@@ -98,8 +98,7 @@ def test_nodes_may_join_and_be_cut_off(cluster, directory):
     assert [trial.state for trial in trials] == [State.FINISHED] * 12
     retried = [event for event in events if event.kind is Kind.RETRIED]
     assert {event.data["reason"] for event in retried} <= {"its node was lost", "a node was lost before it started"}
-    assert 1 <= len(retried) <= 3
-    assert {trial.attempt for trial in trials} == {1, 2}
+    assert 1 <= len(retried) == sum(trial.attempt - 1 for trial in trials)
     assert sum(event.kind is Kind.TOLD for event in events) == 12  # once each
     begun = sum(event.data["reason"] == "its node was lost" for event in retried)
     assert 12 <= len(log.read_text().split()) <= 12 + len(retried)  # and nothing ran again that had finished

@@ -62,6 +62,8 @@ GROUPS = """
     print([each["name"] for each in ray.util.placement_group_table().values() if each["state"] != "REMOVED"])
 """
 
+NEVER_BEGAN = "a node was lost before it started"  # Ray places some on a node whose loss it has yet to notice
+
 
 @pytest.fixture
 def directory(tmp_path):
@@ -130,17 +132,18 @@ def test_a_gang_whose_node_is_lost_continues_elsewhere(cluster, directory):
     until(lambda: is_held(log), "a trial that is held")
     lost = next(address for address in nodes if address in places(log, 1))
     cluster.kill(nodes[lost])
-    until(lambda: any(line.attempt == 2 for line in lines(log)), "its second attempt")
+    until(lambda: any(line.attempt > 1 for line in lines(log)), "its next attempt")
     held.unlink()
     output(study)
-    assert [(trial.state, trial.attempt) for trial in raybo.load(path).trials] == [
-        (State.FINISHED, 2), (State.FINISHED, 1)
-    ]  # fmt: skip
-    (reason,) = retried(path)
+    trial, other = raybo.load(path).trials
+    assert trial.state is other.state is State.FINISHED
+    assert other.attempt == 1
+    reason, *rest = retried(path)
     assert re.fullmatch(r"rank [01] of 2: its node was lost", reason)
-    assert len(places(log, 1)) == len(places(log, 2)) == 2
-    assert lost not in places(log, 2)
-    assert first_step(log, attempt=2) in (3, 4)
+    assert {*rest} <= {NEVER_BEGAN}
+    assert len(places(log, 1)) == len(places(log, trial.attempt)) == 2
+    assert lost not in places(log, trial.attempt)
+    assert first_step(log, trial.attempt) in (3, 4)
     assert groups(cluster, directory) == "[]"
 
 
@@ -167,7 +170,7 @@ def test_gangs_of_three_gpus_share_two_nodes(cluster, directory):
     held.unlink()
     output(study)
     assert [trial.state for trial in raybo.load(path).trials] == [State.FINISHED] * 3
-    lost = [reason for reason in retried(path) if reason != "a node was lost before it started"]  # the next one on it
+    lost = [reason for reason in retried(path) if reason != NEVER_BEGAN]
     assert len(lost) == 1
     assert re.fullmatch(r"rank [012] of 3: its node was lost", lost[0])
     assert groups(cluster, directory) == "[]"

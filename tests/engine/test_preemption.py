@@ -38,7 +38,7 @@ JOB = """
             raybo.report({"loss": config["x"]}, step=step)
             with open(log, "a") as file:
                 print(me.attempt, me.rank, first, int(has_saved), ray.util.get_node_ip_address(), file=file)
-            if me.attempt == 2:
+            if me.attempt > 1:
                 return
             time.sleep(0.1)
 """
@@ -86,9 +86,15 @@ def test_a_preempted_trial_continues_elsewhere(tmp_path, processes):
         assert study.wait(HURRY) == 0, said.read_text()
 
     study = raybo.load(path)
-    assert [(trial.state, trial.attempt) for trial in study.trials] == [(State.FINISHED, 2)]
-    assert [event.data["reason"] for event in study.events if event.kind is Kind.RETRIED] == ["its node was preempted"]
-    again = [line for line in lines() if line[0] == "2"]
+    (trial,) = study.trials
+    assert trial.state is State.FINISHED
+    preempted, *lost = [event.data for event in study.events if event.kind is Kind.RETRIED]
+    assert preempted["reason"] == "its node was preempted"
+    # on a busy machine Ray places what follows on the dead node once more
+    assert {data["reason"] for data in lost} <= {"a node was lost before it started"}
+    assert all(data["losses"] == 0 for data in (preempted, *lost))
+    again = [line for line in lines() if int(line[0]) > 1]
+    assert {int(line[0]) for line in again} == {trial.attempt}
     assert {line[1] for line in again} == {str(rank) for rank in range(processes)}
     assert all(int(line[2]) > 1 and line[4] != address for line in again)  # from what it saved when it heard
 
