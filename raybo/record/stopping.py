@@ -8,9 +8,11 @@
                        the last proposal was expected to gain less than this for the hours of a worker that it takes
                        or, with a price, for the money; after some results, as few show too little of a function to
                        expect anything. The dearer that proposal is, beside what the best is ahead of the median, the
-                       fewer are waited for: there is hardly more than that to be found. After Xie et al. (2025),
-                       "Cost-aware Stopping for Bayesian Optimization", arXiv:2507.12453, which stops if no point's
-                       expected improvement per cost is more
+                       fewer are waited for: there is hardly more than that to be found. Nor does it end while the
+                       latter half of the results has improved on the best by several times what they cost: a model
+                       that promises nothing more is then wrong. After Xie et al. (2025), "Cost-aware Stopping for
+                       Bayesian Optimization", arXiv:2507.12453, which stops if no point's expected improvement per
+                       cost is more
 
 A pure function of the study's events, as it stands after them: a command that continues a study goes on where its own
 limits are wider than the last one's, or where a trial that was still running then has improved on the best. Results
@@ -32,7 +34,8 @@ from raybo.record.origin import Origin
 
 IN_A_ROW = 3  # proposals that promise too little
 FIRST_RESULTS = 5, 40  # at least and at most, before it is judged what is worth its cost; between them:
-FIRST, POWER = 4.0, 0.45  # so many, over this power of the next trial's cost as a share of the best's lead
+FIRST, POWER = 6.0, 0.4  # so many, over this power of the next trial's cost as a share of the best's lead
+PAYING = 4.0  # times their cost: a study does not end while the latter half of its results has improved by more
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,7 @@ class Stopping:
         self._since = 0
         self._small: list[float] = []
         self._results = list[float]()  # maximised
+        self._costs = list[float]()  # of the results, in the metric's units, as the next line
         self._next_cost = 0.0  # of the last proposal, in the metric's units, at what is to be gained for it
         self.worth: float | None = None
 
@@ -124,7 +128,14 @@ class Stopping:
         least = self.limits.stop_when_not_worth
         if least is None or worth is None or worth >= least:
             return False
-        return len(self._results) >= self._first_results
+        return len(self._results) >= self._first_results and not self._has_paid
+
+    @property
+    def _has_paid(self) -> bool:
+        """True if the latter half of the results has improved on the best by far more than they cost."""
+        middle = max(1, len(self._results) - len(self._results) // 2)
+        improvement = max(self._results) - max(self._results[:middle])
+        return improvement > PAYING * sum(self._costs[middle:])
 
     @property
     def _first_results(self) -> float:
@@ -146,6 +157,8 @@ class Stopping:
             values = event.values(self.goals)
             if self.limits.stop_when_not_worth is not None:
                 self._results.append(self.goal.maximised(values[self.metric]))
+                spent = event.seconds if self.limits.cost is None else event.cost(self.limits.cost)
+                self._costs.append((spent or 0.0) * self.limits.units * self.limits.stop_when_not_worth)
             is_feasible = event.trial not in self._broke and not self.goals.violations(self.goals.margins(values))
             self._hear_values(event.trial, values, is_feasible)
         elif isinstance(event, Reported) and not event.repeated and event.broken(self.goals):
