@@ -38,7 +38,7 @@ def test_the_shares_are_those_of_the_kept_searches(kind):
     rows = kept(ROWS)
     names = list(dict.fromkeys(row["problem"] for row in rows if row["kind"] == kind))
     seeds = sorted({row["seed"] for row in rows})
-    assert len(names) == 10
+    assert len(names) == 30
     problems = [SimpleNamespace(kind=kind, name=name) for name in names]
     found = list(stops.figures(kind, problems, range(seeds[0], seeds[-1] + 1), ROWS))
     shares = [f"{figure.measured.split(';')[0]})" for figure in found]

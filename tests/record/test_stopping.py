@@ -151,7 +151,7 @@ def test_what_is_not_worth_its_cost_ends_a_study():
         Limits(stop_when_not_worth=0)
 
 
-@pytest.mark.parametrize(("least", "waits"), [(10.0, 5), (0.1, 12), (0.01, 32), (1e-3, 40), (1e-9, 40)])
+@pytest.mark.parametrize(("least", "waits"), [(10.0, 5), (0.1, 16), (0.01, 38), (1e-3, 40), (1e-9, 40)])
 def test_the_dearer_trials_are_the_fewer_results_are_waited_for(least, waits):
     assert weighing(0.0, 3600.0, waits - 1, least=least).reason == ""
     assert weighing(0.0, 3600.0, waits, least=least).reason != ""
@@ -160,8 +160,20 @@ def test_the_dearer_trials_are_the_fewer_results_are_waited_for(least, waits):
 def test_what_is_at_stake_is_what_the_best_is_ahead_of_the_median():
     small = [0.0, *[0.01] * 39]
     assert weighing(0.0, 3600.0, 5, values=small, mode="min").reason != ""
-    assert weighing(0.0, 3600.0, 12, values=small, least=1e-3, mode="min").reason != ""  # a tenth of what is at stake
-    assert weighing(0.0, 3600.0, 11, values=small, least=1e-3, mode="min").reason == ""
+    assert weighing(0.0, 3600.0, 16, values=small, least=1e-3, mode="min").reason != ""  # a tenth of what is at stake
+    assert weighing(0.0, 3600.0, 15, values=small, least=1e-3, mode="min").reason == ""
     flat = [0.5] * 40
     assert weighing(0.0, 3600.0, 39, values=flat).reason == ""  # nothing is better than the usual yet
     assert weighing(0.0, 3600.0, 40, values=flat).reason != ""
+
+
+@pytest.mark.parametrize(("improvement", "ends"), [(7.9, True), (8.1, False)])
+def test_a_study_whose_latter_half_has_paid_four_times_its_cost_goes_on(improvement, ends):
+    values = [*[0.0] * 20, *[improvement] * 20]
+    assert (weighing(0.0, 3600.0, 40, values=values).reason != "") is ends  # 20 results of 0.1 each
+    dear = {"values": values, "cost": "tokens", "metrics": {"tokens": 1.0}}
+    assert (weighing(0.0, 1.0, 40, **dear).reason != "") is ends
+    cheap = {"values": [-value for value in values], "mode": "min", "price": 0.5}
+    assert weighing(0.0, 3600.0, 40, **cheap).reason == ""  # half the price, and the improvement pays twice as well
+    early = [0.0, *[improvement] * 39]
+    assert weighing(0.0, 3600.0, 40, values=early).reason != ""  # it was found in the first half
