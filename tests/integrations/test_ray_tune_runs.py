@@ -16,6 +16,7 @@ pytest.importorskip("ray.tune")
 
 from ray import tune
 
+import raybo
 from raybo.integrations.ray_tune import RayboSearch
 from raybo.record.states import State
 from tests.integrations.tune_xgboost import TRIALS
@@ -71,6 +72,19 @@ def test_tuner_handles_failures_objects_and_conditional_spaces(ray_session, tmp_
     assert [trial.state for trial in trials[:3]] == [State.FAILED, State.FAILED, State.FINISHED]
     assert [trial.value for trial in trials[2:4]] == [0.75, 2.125]
     assert {trial.state for trial in trials[2:]} == {State.FINISHED}
+
+
+def test_a_budget_ends_a_tuner(ray_session, tmp_path):
+    def train(config):
+        time.sleep(0.1 + 0.5 * config["x"])
+        return {"loss": (config["x"] - 0.4) ** 2}
+
+    search = RayboSearch({"x": raybo.Float(0, 1)}, "loss", "min", seed=0, budget="5s")
+    results = fit(tmp_path, train, search, None, 500, max_concurrent_trials=1)
+    seconds = [result.metrics["time_total_s"] for result in sorted(results, key=lambda one: one.metrics["timestamp"])]
+    assert len(seconds) == len(search._asker.trials) < 50
+    assert sum(seconds[:-1]) < 5.0 <= sum(seconds)  # the last began within it
+    assert not results.num_errors
 
 
 @pytest.mark.timeout(900)
