@@ -34,8 +34,8 @@ from raybo.record.origin import Origin
 
 IN_A_ROW = 3  # proposals that promise too little
 FIRST_RESULTS = 5, 40  # at least and at most, before it is judged what is worth its cost; between them:
-FIRST, POWER = 6.0, 0.4  # so many, over this power of the next trial's cost as a share of the best's lead
-PAYING = 4.0  # times their cost: a study does not end while the latter half of its results has improved by more
+FIRST, POWER = 6.0, 0.4  # FIRST / share^POWER; the share is the next trial's cost by the lead of the best result
+PAYING = 4.0  # a study goes on while the latter half of its results improves by more than this many times its cost
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Stopping:
         self._since = 0
         self._small: list[float] = []
         self._results = list[float]()  # maximised
-        self._costs = list[float]()  # of the results, in the metric's units, as the next line
+        self._costs = list[float]()  # of the results, in the metric's units
         self._next_cost = 0.0  # of the last proposal, in the metric's units, at what is to be gained for it
         self.worth: float | None = None
 

@@ -21,6 +21,7 @@ from pathlib import Path
 
 RAYBO = [sys.executable, "-m", "raybo.cli"]
 HURRY = 300.0  # seconds after which something that should have happened has not
+NEVER_BEGAN = "a node was lost before it started"  # Ray places some on a node whose loss it has yet to notice
 
 PORT, DASHBOARD_PORT = 6379, 8265
 # `ray`, as patient as raybo is with a raylet that comes up on a busy machine

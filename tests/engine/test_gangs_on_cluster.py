@@ -17,7 +17,7 @@ import raybo
 from raybo.record.events import Kind
 from raybo.record.states import State
 from tests.engine import hosts
-from tests.engine.hosts import HURRY, RAYBO, until
+from tests.engine.hosts import HURRY, NEVER_BEGAN, RAYBO, until
 from tests.journals import finished
 
 pytestmark = [
@@ -61,8 +61,6 @@ GROUPS = """
     ray.init(address=sys.argv[1], log_to_driver=False)
     print([each["name"] for each in ray.util.placement_group_table().values() if each["state"] != "REMOVED"])
 """
-
-NEVER_BEGAN = "a node was lost before it started"  # Ray places some on a node whose loss it has yet to notice
 
 
 @pytest.fixture
