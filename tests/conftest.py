@@ -38,7 +38,19 @@ settings.register_profile(
 settings.load_profile("raybo")
 
 QUICK = ("common", "record", "space", "job", "schedulers")  # rooms of pure logic
-LONGEST = ("test_faults", "test_readme", "test_tune")  # slow tests that would end last if they did not begin first
+# files of slow tests by what they take, minutes each: what begins last should be short
+LONGEST = (
+    "test_faults",
+    "test_readme",
+    "test_jobs",
+    "test_ray_train",
+    "test_gangs_on_cluster",
+    "test_tune",
+    "test_cluster",
+    "test_harness",
+    "test_papers",
+    "test_gradient_boosting",
+)
 QUICK_SECONDS = 60  # what `-m quick -n 2` may take on two cores; half of it if nothing else runs
 BEGUN = time.monotonic()
 PROCESSES = 8  # at most, with `-n auto`: each has to import and collect everything
@@ -53,10 +65,14 @@ def pytest_xdist_auto_num_workers(config):
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Read no other rooms with `-m quick`: that takes each process longer than the tests."""
-    if config.option.markexpr != "quick" or collection_path.suffix != ".py":
+    """Read only the rooms of quick tests with `-m quick`, and files with slow ones with `-m slow`: reading takes long."""
+    if collection_path.suffix != ".py":
         return None
-    return True if collection_path.parent.name not in QUICK else None
+    if config.option.markexpr == "quick":
+        return True if collection_path.parent.name not in QUICK else None
+    if config.option.markexpr == "slow":
+        return True if "slow" not in collection_path.read_text(encoding="utf-8") else None
+    return None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -67,7 +83,7 @@ def pytest_collection_modifyitems(config, items):
     whose histories begin alike.
     """
     if config.option.markexpr == "slow":
-        items.sort(key=lambda item: item.path.stem not in LONGEST)
+        items.sort(key=lambda item: (*LONGEST, item.path.stem).index(item.path.stem))
     for item in items:
         if _is_quick(item):
             item.add_marker(pytest.mark.quick)

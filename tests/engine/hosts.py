@@ -24,13 +24,21 @@ HURRY = 300.0  # seconds after which something that should have happened has not
 NEVER_BEGAN = "a node was lost before it started"  # Ray places some on a node whose loss it has yet to notice
 
 PORT, DASHBOARD_PORT = 6379, 8265
-# `ray`, as patient as raybo is with a raylet that comes up on a busy machine
-RAY = (
-    sys.executable,
-    "-c",
-    "import ray, ray.scripts.scripts; from raybo.engine.ray.connection import patient_start\n"
-    "with patient_start(ray): ray.scripts.scripts.main()",
-)
+
+
+def _ray(*changes: str) -> tuple[str, ...]:
+    """The command `ray`, with changes with which raybo starts a Ray, and no server for clients of Ray."""
+    return (
+        sys.executable,
+        "-c",
+        f"import ray, ray.scripts.scripts; from raybo.engine.ray.connection import {', '.join(changes)}\n"
+        "ray._private.node.Node.start_ray_client_server = lambda node: None\n"
+        f"with {', '.join(f'{change}(ray)' for change in changes)}: ray.scripts.scripts.main()",
+    )
+
+
+RAY = _ray("patient_start")  # with a raylet that comes up on a busy machine
+BARE_RAY = _ray("patient_start", "without_helpers")  # which take seconds of a processor at every node
 
 
 def are_possible() -> bool:
@@ -161,7 +169,8 @@ class Hosts:
         _ip("-n", name, "link", "set", inside, "up")
         _ip("-n", name, "link", "set", "lo", "up")
         log = Path(self.directory, f"start{index}.log")
-        start = [*RAY, "start", "--block", "--disable-usage-stats", "--object-store-memory=80000000"]
+        ray = RAY if self.has_dashboard else BARE_RAY
+        start = [*ray, "start", "--block", "--disable-usage-stats", "--object-store-memory=80000000"]
         with log.open("wb") as output:
             self.nodes[index] = subprocess.Popen(
                 ["ip", "netns", "exec", name, *start, f"--node-ip-address=10.77.0.{index + 1}", *arguments],

@@ -64,6 +64,7 @@ class Running:
         self.journal = (directory if disk is None else disk.make_directory()) / f"study{planned.number}.db"
         self.log, self.announced, self.errors = directory / "log", directory / "announced", directory / "errors"
         self.events: list[Event] = []
+        self._tail = journal.Tail(self.journal)
         self.lines: list[dict[str, Any]] = []
         self.shrunk: list[str] = []
         self.recoveries: list[tuple[Kind, float]] = []
@@ -113,7 +114,7 @@ class Running:
         if journal.exists(self.journal) and (stamp := self._stamp()) != self._read_at:
             self._read_at = stamp  # before the reading: what is written meanwhile is read the next time
             try:
-                events = journal.read(self.journal)[1]
+                events = read_on(self._tail, self.events)
             except JournalError as error:
                 self.shrunk.append(f"it could not be read: {error}")
                 return len(self.events)
@@ -289,6 +290,12 @@ class Running:
         """Kill what is left, of a study with a Ray of its own."""
         for line in self.left() if self.cluster is None else ():
             _kill(int(line.split()[0]), signal.SIGKILL)
+
+
+def read_on(tail: journal.Tail, known: list[Event]) -> list[Event]:
+    """Return a journal's events, of which these were known at the last look."""
+    times, events = tail.times, tail.read()
+    return [*known, *events] if tail.times == times else events
 
 
 def _as_in_a_terminal() -> None:

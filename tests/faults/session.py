@@ -21,7 +21,7 @@ from raybo.record.events import Event
 from raybo.record.states import COUNTED
 from tests.faults import given
 from tests.faults.promises import Process
-from tests.faults.running import HERE, MARK, _as_in_a_terminal, _kill, _lives
+from tests.faults.running import HERE, MARK, _as_in_a_terminal, _kill, _lives, read_on
 
 GONE_SECONDS = 30.0  # in which everything of a command's Ray is gone, on a machine that is loaded many times over
 ENDLESS = 100_000  # trials
@@ -59,6 +59,7 @@ class Session:
         self.journal, self.log, self.errors = directory / "job.db", directory / "log", directory / "errors"
         self.command: subprocess.Popen[Any] | None = None
         self.events: list[Event] = []
+        self._tail = journal.Tail(self.journal)
         self.lines: list[dict[str, Any]] = []
         self.left: list[Left] = []
         self.viewer: subprocess.Popen[Any] | None = None
@@ -129,7 +130,7 @@ class Session:
         if stamp != self._stamp and journal.exists(self.journal):
             self._stamp = stamp
             with contextlib.suppress(JournalError):  # just being created
-                self.events = journal.read(self.journal)[1]
+                self.events = read_on(self._tail, self.events)
         if self.log.exists():
             with self.log.open("rb") as log:
                 log.seek(self._read_to)
