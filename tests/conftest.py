@@ -65,7 +65,7 @@ def pytest_xdist_auto_num_workers(config):
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Read only the rooms of quick tests with `-m quick`, and files with slow ones with `-m slow`: reading takes long."""
+    """With `-m quick` read only the rooms of quick tests, and with `-m slow` only files that have slow ones."""
     if collection_path.suffix != ".py":
         return None
     if config.option.markexpr == "quick":

@@ -79,7 +79,8 @@ def draw(experiment: Experiment, directory: Path) -> Path:
     """
     Figure = matplotlib_figure()
     rows, curves = read_rows(directory), read_curves(directory)
-    n = len(experiment.problems)
+    problems = [problem for problem in experiment.problems if any(row.problem == problem.name for row in rows)]
+    n = len(problems)
     columns = min(n, 3)
     lines = -(-n // columns)
     entries = [entry for entry in experiment.entries if any(row.method == entry.name for row in rows)]
@@ -89,7 +90,7 @@ def draw(experiment: Experiment, directory: Path) -> Path:
     figure = Figure(figsize=(4.2 * columns, 3.3 * lines + legend), layout="constrained")
     is_by_median = experiment.draws_costs or experiment.curve in BY_MEDIAN
     panels: Any = figure.subplots(lines, columns, squeeze=False)
-    for panel, problem in zip(panels.flat, experiment.problems, strict=False):
+    for panel, problem in zip(panels.flat, problems, strict=False):
         for place, entry in enumerate(entries):
             if experiment.draws_costs:
                 _draw_cost(panel, place, of(rows, problem.name, entry.name, "processor_seconds"), entry.name)

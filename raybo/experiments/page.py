@@ -60,14 +60,16 @@ def page(experiment: Experiment, rows: Sequence[Row], reasons: str = "") -> str:
     if few := len(verdicts) - len(tested_verdicts):
         lines += ["", f"Not judged, with fewer than {FEWEST} pairs of runs: {few} of {len(verdicts)} claims."]
     lines += ["", "## Why some claims do not hold", "", reasons] if reasons else []
-    lines += ["", "## What was run", "", *_problems(experiment), "", *_methods(experiment, rows)]
+    lines += ["", "## What was run", "", *_problems(experiment, rows), "", *_methods(experiment, rows)]
     return "\n".join(lines) + "\n"
 
 
-def _problems(experiment: Experiment) -> list[str]:
-    """A row for each problem: its objective and its budget."""
+def _problems(experiment: Experiment, runs: Sequence[Row]) -> list[str]:
+    """A row for each problem that has runs: its objective and its budget."""
     rows = []
     for problem in experiment.problems:
+        if problem.name not in {run.problem for run in runs}:
+            continue
         settings = _options(problem.settings)
         settings += [f"{problem.seeded}=the seed"] if problem.seeded is not None else []
         objective = ", ".join([f"`{problem.target}`", *settings])

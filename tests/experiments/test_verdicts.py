@@ -429,19 +429,21 @@ def test_a_page_says_what_was_run():
     problems = [
         Problem("p", "job.py", 3, settings={"noise": 0.1}, seeded="index", held_out=held_out),
         Problem("q", "job.py:other", 9, initial=4, held_out=HeldOut({"noise": 0.1})),
+        Problem("r", "job.py:not_run", 9, held_out=HeldOut({"noise": 0.1})),
     ]
     entries = [
         Entry("a", "gp-ucb", {"kappa": 2.0, "lengthscale": (0.1,) * 9}, per_problem={"q": {"kappa": 3.0}}),
         Entry("b", "random", scheduler="asha", scheduler_options={"eta": 3}),
         Entry("c", "sobol"),
     ]
-    rows = [Row("p", name, 0, "max", {"final_held_out": 1.0}) for name in "ab"]
+    rows = [Row(problem, name, 0, "max", {"final_held_out": 1.0}) for problem in "pq" for name in "ab"]
     text = page(Experiment("e", "t", problems, entries, 1), rows)
     assert "| p | `job.py`, noise=0.1, index=the seed; held out: noise=0.0; at last episodes=100 | 3 |  |" in text
     assert "| q | `job.py:other`; held out: noise=0.1 | 9 | 4 |" in text
     assert "| a | `gp-ucb`, kappa=2.0/3.0, lengthscale=(9 values) |" in text
     assert "| b | `random`, with asha, eta=3 |" in text
     assert "sobol" not in text
+    assert "not_run" not in text
 
 
 def test_each_method_is_compared_with_earlier_ones():
