@@ -41,10 +41,8 @@ BUDGET = 20.0  # of the mean cost of a uniform point
 PARTS = {
     "development": (lcbench.INSTANCES[:5], range(5)),
     "validation": (lcbench.OTHERS[:10], range(100, 110)),
-    "fresh": (lcbench.INSTANCES[5:], range(200, 210)),  # for the second rule of when to stop
-    "left": (lcbench.LEFT, range(300, 310)),  # for the third, and for what cost is worth
-    "last": (lcbench.LEFT, range(400, 410)),  # for the fourth; of lcbench no task is left
-    "all": ((*lcbench.INSTANCES, *lcbench.OTHERS, *lcbench.LEFT), range(600, 630)),  # for the fifth, with new seeds
+    "left": (lcbench.LEFT, range(300, 310)),  # for what cost is worth on tasks that nothing was tried on
+    "all": ((*lcbench.INSTANCES, *lcbench.OTHERS, *lcbench.LEFT), range(600, 630)),  # for when to stop, with new seeds
 }
 TARGETS = {"lcbench": 0.8, "boosting": 0.8, "equal": 1.05}
 RIVALS = {"flaml": "flaml", "smac": "smac"}  # and the packages that they need
