@@ -60,8 +60,8 @@ CPUS = 4  # more than the machine may have: the trials of the tests sleep rather
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
-    """Return the processes of `-n auto`: one for each processor, and one more, as tests that start a Ray often wait."""
-    return min(PROCESSES, len(os.sched_getaffinity(0)) + 1)
+    """Return the processes of `-n auto`: one for each processor, and one more for slow tests, which often wait."""
+    return min(PROCESSES, len(os.sched_getaffinity(0)) + (config.option.markexpr == "slow"))
 
 
 def pytest_ignore_collect(collection_path, config):
