@@ -38,7 +38,7 @@ settings.register_profile(
 settings.load_profile("raybo")
 
 QUICK = ("common", "record", "space", "job", "schedulers")  # rooms of pure logic
-# files of slow tests by what they take, minutes each: what begins last should be short
+# files of slow tests, by what they take: what begins last should be short
 LONGEST = (
     "test_faults",
     "test_readme",

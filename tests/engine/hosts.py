@@ -38,7 +38,7 @@ def _ray(*changes: str) -> tuple[str, ...]:
 
 
 RAY = _ray("patient_start")  # with a raylet that comes up on a busy machine
-BARE_RAY = _ray("patient_start", "without_helpers")  # which take seconds of a processor at every node
+BARE_RAY = _ray("patient_start", "without_helpers")  # without what no study asks of a cluster
 
 
 def are_possible() -> bool:

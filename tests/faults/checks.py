@@ -50,6 +50,12 @@ class Complaint:
         return f"{self.wrong}: {self.text}"
 
 
+def of_what_was_seen(study: Study, events: Sequence[Event]) -> Iterator[Complaint]:
+    """Complain of events, read as the journal grew, that it no longer holds as they were."""
+    if study.events[: len(events)] != [*events]:
+        yield Complaint(Wrong.LOST, f"of {len(events)} events that were read as it grew, some are gone or are others")
+
+
 def of_the_journal(study: Study, trials: int) -> Iterator[Complaint]:
     """Return what does not hold of a journal alone.
 

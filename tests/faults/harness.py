@@ -162,11 +162,9 @@ def _is_possible(running: Running, kill: Kill) -> bool:
 
 def _checked(running: Running) -> list[Complaint]:
     study = raybo.load(running.journal)
-    seen = running.events
-    if study.events[: len(seen)] != seen:
-        running.shrunk.append(f"of {len(seen)} events that were read as it grew, some are gone or are others")
     return [
         *[Complaint(Wrong.LOST, f"the journal: {text}") for text in running.shrunk],
+        *checks.of_what_was_seen(study, running.events),
         *checks.of_the_journal(study, running.planned.trials),
         *checks.of_what_was_announced(study, checks.read_announced(running.announced)),
         *checks.of_what_ran(study, running.lines),

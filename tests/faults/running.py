@@ -131,7 +131,7 @@ class Running:
         return len(self.events)
 
     def _stamp(self) -> list[tuple[int, int]]:
-        """Changes whenever the journal does: to read it costs more than everything else that the harness does."""
+        """Changes whenever the journal does, which need not be opened otherwise."""
         stamps = []
         for path in (self.journal, self.journal.with_name(f"{self.journal.name}-wal")):
             with contextlib.suppress(FileNotFoundError):

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import raybo
-from raybo import methods
+from raybo import journal, methods
 from raybo.record.description import Description
 from raybo.record.events import LOST, Event, Failed, Kind, Planned, Reported, Retried, Told
 from raybo.record.goals import Goals
@@ -36,7 +36,7 @@ from tests.faults.plan import (
     studies,
 )
 from tests.faults.plan import Kind as Kill
-from tests.faults.running import HERE, SOON
+from tests.faults.running import HERE, SOON, read_on
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})
 TRIALS = 4
@@ -340,3 +340,31 @@ def test_repeated_steps_and_wrong_verdicts_are_found() -> None:
     assert {each.wrong for each in checks.of_reports(Study(description, [*events[:-1], unseen]))} == {Wrong.REPLAY}
     skipped = [replace(e, step=e.step + 1) if e.report else e for e in events]
     assert Wrong.DOUBLED in {each.wrong for each in checks.of_reports(Study(description, skipped))}
+
+
+def test_a_journal_is_read_on_and_whole_again_if_it_is_another(tmp_path: Path) -> None:
+    path, known = tmp_path / "s.db", list[Event]()
+    tail = journal.Tail(path)
+    for seed, times in ((0, 1), (1, 2)):
+        searcher = raybo.Searcher(SPACE, "random", seed=seed, storage=path)
+        for value in (1.0, 2.0):
+            searcher.tell(searcher.ask(), value)
+            known = read_on(tail, known)
+            assert known == journal.read(path)[1]
+            assert tail.times == times
+        searcher.close()
+        for file in tmp_path.iterdir():
+            file.unlink()
+
+
+def test_seen_events_that_are_gone_or_others_are_reported(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with raybo.Searcher(SPACE, "random", seed=0, storage=path) as searcher:
+        for value in (1.0, 2.0):
+            searcher.tell(searcher.ask(), value)
+    study = raybo.load(path)
+    events = study.events
+    assert not [*checks.of_what_was_seen(study, events), *checks.of_what_was_seen(study, events[:-1])]
+    told = next(event for event in events if isinstance(event, Told))
+    for seen in ([*events, events[-1]], [replace(told, seconds=9.0) if event is told else event for event in events]):
+        assert [complaint.wrong for complaint in checks.of_what_was_seen(study, seen)] == [Wrong.LOST]
