@@ -301,6 +301,8 @@ def test_the_best_for_a_context_is_another_one():
     assert s.best_for({"load": 1.5}).config["x"] < 0.2
     with pytest.raises(TrialError, match="best_for: context load: a finite number"):
         s.best_for({"load": math.nan})
+    with pytest.raises(TrialError, match=r"best_for: context load: 50 is not in Float"):
+        s.best_for({"load": 50})
 
 
 def test_without_results_there_is_no_best():

@@ -270,3 +270,11 @@ def test_a_range_without_sense_is_refused():
     for low, high in ((0, 5), (5, 5), (1.5, 5)):
         with pytest.raises(SpaceError, match="Fidelity: "):
             raybo.Fidelity(low, high)
+
+
+def test_reports_are_refused():
+    searcher = Searcher({"x": raybo.Float(0, 1)}, seed=0, fidelity={"epochs": raybo.Fidelity(3, 81)})
+    trial = searcher.ask()
+    with pytest.raises(TrialError, match="a study with a fidelity has no steps to report"):
+        searcher.report(trial, 1.0)
+    assert searcher.tell(trial, 1.0).value == 1.0

@@ -166,6 +166,36 @@ def test_an_enqueued_trial_may_be_told_unasked(path):
         assert searcher.ask().number == 1
 
 
+@pytest.mark.parametrize("reopens", [False, True])
+@pytest.mark.parametrize("act", ["report", "retry"])
+def test_an_enqueued_trial_that_has_begun_is_not_asked(path, act, reopens):
+    searcher = Searcher({"x": raybo.Float(0, 1)}, "random", steps=4, seed=0, storage=path)
+    trial = searcher.enqueue({"x": 0.25})
+    if act == "report":
+        searcher.report(trial, 1.0)
+    else:
+        searcher.retry(trial)
+    if reopens:
+        searcher.close()
+        searcher = Searcher(storage=path)
+    assert searcher.ask().number == 1
+
+
+@pytest.mark.parametrize("reopens", [False, True])
+def test_a_verdict_ends_with_its_attempt(path, reopens):
+    searcher = Searcher({"x": raybo.Float(0, 1)}, "random", mode="min", steps=9, scheduler="asha", seed=0, storage=path)
+    for value in (1.0, 2.0, 3.0, 4.0):
+        trial = searcher.ask()
+        verdict = searcher.report(trial, value)
+    assert verdict.prune
+    searcher.fail(trial, "its machine was lost")
+    searcher.retry(trial)
+    if reopens:
+        searcher.close()
+        searcher = Searcher(storage=path)
+    assert searcher.prune(trial.number).reason == "pruned by the user"
+
+
 def test_the_rest_of_a_part_is_proposed_and_replayed(path):
     with Searcher(SPACE, seed=0, mode="min", storage=path) as searcher:
         for _ in range(6):

@@ -349,3 +349,17 @@ def test_batches_equal_single_asks(context):
     for wrong in (0, -1, True, 1.5, "8"):
         with pytest.raises(TrialError, match=r"^ask: n must be a whole number from 1, got"):
             together.ask(wrong)
+
+
+def test_configurations_are_copies():
+    """A user who changes one changes neither the trial, nor the space, nor his own list."""
+    layers = [[16], [32, 32]]
+    searcher = Searcher({"x": Float(0, 1), "layers": Categorical(layers)}, "random", seed=0)
+    trial = searcher.ask()
+    before = trial.config
+    changed = trial.config
+    changed["layers"].append(1)
+    changed.pop("x")
+    assert trial.config == before
+    assert layers == [[16], [32, 32]]
+    assert all(trial.config["layers"] in [[16], [32, 32]] for trial in searcher.ask(6))

@@ -8,7 +8,7 @@ import pytest
 
 import raybo
 from raybo.common.errors import MethodError, TrialError
-from raybo.methods.parts.trial_costs import TAKES
+from raybo.methods.parts.trial_costs import TAKES, seconds_left
 from raybo.record.events import Planned, Told
 from raybo.record.states import State
 from raybo.searcher import Searcher
@@ -144,6 +144,16 @@ def test_a_cost_is_needed(result, words):
     with pytest.raises(TrialError, match=words):
         searcher.tell(searcher.ask(), result)
     assert searcher.budget_left == 10
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e9])
+def test_what_is_left_is_known_in_any_unit(unit):
+    searcher = Searcher(SPACE, mode="min", seed=0, budget=600 * unit, cost="price")
+    searcher.tell(searcher.ask(), {"value": 1.0, "price": 150 * unit})
+    searcher.ask()
+    assert searcher.history.used_share == pytest.approx(0.25)
+    assert seconds_left(searcher.history) == pytest.approx(450 * unit)
+    assert 0 < seconds_left(searcher.history.with_spent(601 * unit)) < 1e-3 * unit
 
 
 def test_cheap_versions_cost_too():

@@ -187,7 +187,7 @@ class InProcess:
             with self._guard:
                 if current.life.phase is Phase.RUNNING:
                     if occurrence is Occurrence.RETURNED:
-                        data = self.judge.result(life.trial, data)
+                        occurrence, data = self.judge.result(life.trial, data)
                     elif occurrence is Occurrence.LEFT:
                         data = {"rule": JOB, **data}
                     if self._apply(current, occurrence, data).submit:  # the disk was full

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
+from raybo.common.errors import TrialError
 from raybo.common.threads import limit_threads
 from raybo.methods.explaining import explain
 from raybo.methods.method import Method
@@ -169,9 +170,13 @@ class Findings:
         """The finished trial with the best estimated value in the given context; `details` as in `best`.
 
         Raises:
-            TrialError: no trial has finished yet, no context is declared, or this one does not match the declared one.
+            TrialError: no trial has finished yet, no context is declared, or this one does not match the declared one
+                or lies outside of it.
         """
-        c = np.array(told_context(self.ledger.context, context, "best_for")["c"])
+        told = told_context(self.ledger.context, context, "best_for")
+        if moved := told.get("context_note"):
+            raise TrialError(f"best_for: {moved.partition(' and was taken')[0]}")
+        c = np.array(told["c"])
         from raybo.context import best_for
 
         with limit_threads(1):

@@ -130,7 +130,7 @@ class History:
         if spent is None:
             return self
         other = self.copy()
-        other.spent = round(spent, 6)
+        other.spent = float(f"{spent:.9g}")  # as it is kept
         return other
 
     @property

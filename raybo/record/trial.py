@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from raybo.common.messages import shown
 from raybo.record.events import MEMORY, Asked, AttemptEvent, Failed, Tags, Told
@@ -14,6 +14,7 @@ from raybo.record.goals import Goals
 from raybo.record.origin import Origin, origin_of
 from raybo.record.states import FAILURES, OPEN, State
 from raybo.space import Array, Config, Row, Space
+from raybo.space.objects import copied
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ class Trial:
 
     Attributes:
         number: from 0, in the order in which trials were asked for.
-        config: the configuration.
+        config: the configuration, a new dict each time.
         state: its state.
         value: the result, in the user's sign; with several metrics, that of the first. None unless finished.
         values: the metrics and the constrained numbers, by name, if there are several metrics or constraints; empty
@@ -162,9 +163,13 @@ class Trial:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a trial does not change, so its {name} cannot be set")
 
-    @cached_property
+    @property
     def config(self) -> Config:
-        """The configuration."""
+        """The configuration, a new dict each time."""
+        return cast("Config", copied(self._config))
+
+    @cached_property
+    def _config(self) -> Config:
         assert self._record.asked is not None
         return self._declared.space.unpack(self._record.asked.values)
 
@@ -191,11 +196,11 @@ class Trial:
         margins = self._record.margins
         return {} if margins is None else self._declared.goals.violations(margins)
 
-    @cached_property
+    @property
     def context(self) -> Config | None:
-        """The context that it observed."""
+        """The context that it observed, a new dict each time."""
         row, space = self._record.context, self._declared.context
-        return None if row is None or space is None else space.unpack(row)
+        return None if row is None or space is None else cast("Config", copied(space.unpack(row)))
 
     @property
     def fidelity(self) -> dict[str, int]:

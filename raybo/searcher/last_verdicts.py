@@ -31,9 +31,13 @@ class LastVerdicts:
         self._last[number] = verdict, ledger.last_event, rule
         return verdict
 
+    def forget(self, number: int) -> None:
+        """Drop the verdict on a trial's last report, as something else has followed it."""
+        self._last.pop(number, None)
+
     def pruning(self, number: int, why: str) -> Paused | Pruned:
         """Return the event that ends a trial: by its last verdict, or for a reason of the user's."""
-        verdict, seen, rule = self._last.pop(number, (GO, 0, JOB))
+        verdict, seen, rule = self._last.get(number, (GO, 0, JOB))
         if why or not verdict.prune:
             by_user = Verdict("prune", why or "pruned by the user")
             return self._event(by_user, "user", number, self._ledger.last_event)

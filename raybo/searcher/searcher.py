@@ -431,9 +431,12 @@ class Searcher(Findings):
             step: which step, counted from 1 and increasing; None for the one after the last reported.
         Raises:
             TrialError: the trial is unknown or not pending, a number that is needed is missing or not finite, or the
-                step is not a whole number, not above the earlier ones, or beyond the last of a run.
+                step is not a whole number, not above the earlier ones, or beyond the last of a run; or the job has
+                cheap versions, which have no steps.
         """
         number = self._pending(trial)
+        if self.description.fidelity is not None:
+            raise TrialError(f"trial {number}: a study with a fidelity has no steps to report; tell its result")
         step = step_of(step, number, self.history)
         data = reported(value, number, self.goals, self.history.judged_metric)
         record = self.history.records[number]
@@ -630,6 +633,7 @@ class Searcher(Findings):
         """The trial after events of it, which are committed."""
         for event in events:
             self.apply(event)
+            self._verdicts.forget(event.trial)
         self._commit()
         return self.trials[events[-1].trial]
 
@@ -637,10 +641,15 @@ class Searcher(Findings):
         if self._kept is not None:
             self._kept.commit()
 
+    def _waits(self, number: int) -> bool:
+        """Return True if nothing has come of an enqueued trial yet."""
+        record = self.history.records[number]
+        return record.state is State.PENDING and record.attempt == 1 and not record.step
+
     def _next(self, context: Mapping[str, Any] | None) -> int:
         """The number of the next trial to run: one that was enqueued, or a proposal. The caller commits it."""
-        while self._enqueued and self.trials[self._enqueued[0]].state is not State.PENDING:
-            self._enqueued.popleft()  # the user has told it, and did not ask
+        while self._enqueued and not self._waits(self._enqueued[0]):
+            self._enqueued.popleft()  # the user has told it, or reported, and did not ask
         if not self._enqueued:
             return self.apply(self.propose(self.history, context, spent=self._spent)).trial
         number = self._enqueued[0]

@@ -84,7 +84,7 @@ class Float(_Number):
             0.99 and 0.999 differ as much as 0.9 and 0.99 do: `Float(0.5, 0.9999, scale="logit")`.
         guess: where you believe the best value lies: `Float(1e-5, 1, log=True, guess=1e-3)`. The first trial is at the
             guesses of all parameters, and `auto`, `ei` and `gp-ucb` favour their neighbourhood until results say
-            otherwise.
+            otherwise (not `auto` with a fidelity, or once a trial was pruned).
         next_guess: where else it may lie. If any parameter has one, the second trial is at them, and at the guesses of
             the parameters without one. The search does not favour their neighbourhood.
     Example:

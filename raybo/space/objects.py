@@ -40,6 +40,15 @@ def same(a: object, b: object) -> bool:
     return a is b or (type(a) is type(b) and equal(a, b))
 
 
+def copied(value: Any) -> Any:
+    """Return a copy of plain dicts, lists and sets, and of those in them; anything else as it is."""
+    if type(value) is dict:
+        return {key: copied(item) for key, item in value.items()}
+    if type(value) is list:
+        return [copied(item) for item in value]
+    return set(value) if type(value) is set else value
+
+
 def object_to_json(value: Any) -> Any:
     """Return plain JSON for it; for what JSON cannot hold, its `repr`."""
     if value is None or isinstance(value, (bool, str)) or (isinstance(value, int) and type(value) is int):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
 
 import raybo
-from raybo.common.errors import MethodError
+from raybo.common.errors import MethodError, TrialError
 from raybo.engine.run_options import RunOptions
 from raybo.engine.study.budget_clock import BudgetClock
 from raybo.record.budget import Budget
@@ -141,6 +142,25 @@ def test_a_budget_of_what_the_job_says(tmp_path):
     more = tune(priced, budget=1500, cost="tokens", storage=path)
     assert [event.spent for event in more.events if isinstance(event, Ended)][-1] >= 1500
     assert not any(each.differs for each in replay(more))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "reason"),
+    [
+        ({}, "it returned no 'tokens'; a trial's cost must be a number above 0"),
+        ({"tokens": 0}, "its tokens is 0; a trial's cost must be a number above 0"),
+        ({"tokens": "many"}, "its tokens is 'many'; a trial's cost must be a number above 0"),
+    ],
+)
+def test_a_trial_without_its_cost_fails(tokens, reason):
+    """Or a budget of it would never end."""
+
+    @raybo.objective(space={"x": raybo.Float(0, 1)}, metric="y", mode="min")
+    def silent(config):
+        return {"y": config["x"], **tokens}
+
+    with pytest.raises(TrialError, match=f"all failed alike: {re.escape(reason)}"):
+        tune(silent, budget=1000, cost="tokens")
 
 
 def test_a_cost_that_is_tuned_is_refused():

@@ -301,3 +301,17 @@ def test_the_better_half_is_ranked_leaving_each_out():
     believing = gp.believing(rng.random((3, 2)))  # pending trials have no part in it
     assert auto.rank_correlation(believing, 15) == pytest.approx(expected)
     assert auto.rank_correlation(replace(gp, observations=replace(gp.observations, y=np.zeros(15))), 15) == 0.0
+
+
+def test_only_seen_values_are_ranked(monkeypatch):
+    """Repeated points count once, and points that still run not at all."""
+    ranked = []
+    monkeypatch.setattr(auto, "LOOKS", 1)
+    monkeypatch.setattr(auto, "rank_correlation", lambda gp, n: ranked.append((gp.n, n)) or 1.0)
+    searcher, rng = Searcher({"x": Float(0, 1), "y": Float(0, 1)}, seed=0), np.random.default_rng(0)
+    for _ in range(12):
+        x, y = rng.random(2)
+        for _ in range(3):
+            searcher.add({"x": x, "y": y}, rng.normal())
+    searcher.ask(3)
+    assert ranked == [(12, 12), (13, 12), (14, 12)]

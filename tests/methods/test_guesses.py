@@ -69,6 +69,17 @@ def test_known_next_guesses_are_not_repeated():
     assert [trial.config["n"] for trial in other.ask(1)] == [9]
 
 
+def test_first_points_with_guesses_differ():
+    """In a space of few points too, asked for one by one and together."""
+    space = {name: Categorical(["a", "b", "c"], guess="a") for name in "xyz"}
+    for seed in range(12):
+        together = Searcher(space, mode="min", seed=seed).ask(4)
+        assert len({tuple(trial.config.values()) for trial in together}) == 4
+        one_by_one = Searcher({"x": Ordinal([8, 16, 32, 64], guess=16)}, mode="min", seed=seed)
+        values = [one_by_one.tell(one_by_one.ask(), i * 7 % 5).config["x"] for i in range(4)]
+        assert sorted(values) == [8, 16, 32, 64]
+
+
 def test_the_next_guess_says_nothing_of_the_first():
     searcher = Searcher(NEXT, "auto", "min", seed=2, initial=8)
     for value in (3.0, 0.0):  # the second is good, which does not confirm the first

@@ -223,8 +223,8 @@ class TrialRuns:
             occurrence, data = Occurrence.PREEMPTED, {"reason": "its node was preempted"}
         self._collect_output(dispatched)
         if occurrence is Occurrence.RETURNED:
-            data = self.judge.result(number, data)
-        elif occurrence is Occurrence.LEFT:
+            return self.judge.result(number, data)
+        if occurrence is Occurrence.LEFT:
             data = {"rule": JOB, **data}
         return occurrence, data
 

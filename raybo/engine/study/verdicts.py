@@ -14,11 +14,13 @@ from dataclasses import replace
 from typing import Any, Protocol, cast
 
 from raybo.common.errors import RayError
+from raybo.common.messages import shown
 from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
 from raybo.engine.study.event_log import EventLog
 from raybo.engine.trial.artifacts import trial_files
 from raybo.engine.trial.report_sender import BATCH_SECONDS, Answer, AttemptInfo
 from raybo.journal.side_files import CHECKPOINTS, is_uri, trial_directory
+from raybo.record.event_fields import is_finite
 from raybo.record.events import Event, EventData, Kind, Paused, Reported, Retried
 from raybo.record.goals import Goal
 from raybo.record.ledger import Ledger
@@ -158,10 +160,19 @@ class Judge:
         occurrence = Occurrence.PRUNED if verdict.prune else Occurrence.PAUSED
         self._apply(dispatched, occurrence, {**event.data, "seconds": report.data["seconds"]})
 
-    def result(self, number: int, data: EventData) -> EventData:
-        """Return the data of a finished run's event; its value is one of its reports if it returned none."""
+    def result(self, number: int, data: EventData) -> tuple[Occurrence, EventData]:
+        """Return what has come of a run that returned, and the data of its event.
+
+        Its value is one of its reports if it returned none. If the study counts a cost, a result without it is bad.
+        """
         searcher = self.log.searcher
-        return with_value(searcher.trials[number], data, searcher.ledger.goal, self.log.plan.description.value)
+        data = with_value(searcher.trials[number], data, searcher.ledger.goal, self.log.plan.description.value)
+        name, metrics = searcher.history.cost, data.get("metrics", {})
+        if name is None or (is_finite(cost := metrics.get(name)) and cost > 0):
+            return Occurrence.RETURNED, data
+        told = f"its {name} is {shown(metrics[name])}" if name in metrics else f"it returned no {name!r}"
+        failed = {key: value for key, value in data.items() if key != "value"}
+        return Occurrence.BAD_RESULT, {**failed, "reason": f"{told}; a trial's cost must be a number above 0"}
 
     def promoted(self, in_flight: Container[int]) -> int | None:
         """Return the paused trial that a free worker resumes; None if there is none, or its last process still runs."""

@@ -153,16 +153,20 @@ def is_first(history: History, initial: int | None) -> bool:
 
 def first_point(history: History, rng: np.random.Generator) -> Proposal:
     """Return a point in the middle of the space; then the next ones of the study's Sobol sequence."""
-    if history.cube.guess is not None:  # which has been tried, and not the middle
-        return design_by_guess(history, sobol_proposal(history, rng))
-    if any("origin" not in record.tags for record in history.records):
-        proposal, known = sobol_proposal(history, rng), taken(history)[0]
-        for _ in range(REDRAWN):  # in a space of few points the sequence soon comes to one again
-            if not (history.cube.snap(proposal.x[None, :]) == known).all(axis=1).any():
-                break
-            proposal = replace(proposal, x=uniform(history, rng))
-        return proposal
-    return middle_proposal(history, rng)
+    has_guess = history.cube.guess is not None  # which has been tried, and not the middle
+    if not has_guess and all("origin" in record.tags for record in history.records):
+        return middle_proposal(history, rng)
+
+    def led(point: Proposal) -> Proposal:
+        return design_by_guess(history, point) if has_guess else point
+
+    point, known = sobol_proposal(history, rng), taken(history)[0]
+    proposal = led(point)
+    for _ in range(0 if has_guess and history.generation < RANKED_SINCE else REDRAWN):
+        if not (history.cube.snap(proposal.x[None, :]) == known).all(axis=1).any():
+            break
+        proposal = led(replace(point, x=uniform(history, rng)))  # in a space of few points it soon comes to one again
+    return proposal
 
 
 def propose_by_committee(history: History, rng: np.random.Generator, members: Sequence[str]) -> Proposal:
@@ -193,7 +197,8 @@ def looks_far(history: History, models: FittedGP) -> bool:
     turn = len(history) - misled(history)
     if history.generation < RANKED_SINCE or len(history.y) < LEAST_RANKED or turn % LOOKS != LOOKS - 1:
         return False
-    return costs_that_matter(history) is None and rank_correlation(models.gp, len(models.known)) < RANKED
+    seen = models.gp.n - len(history.X_pending)  # of known points, repeated ones are one
+    return costs_that_matter(history) is None and rank_correlation(models.gp, seen) < RANKED
 
 
 def rank_correlation(gp: GP, n: int) -> float:

@@ -202,7 +202,7 @@ def _worth(history: History, fit: FittedCurves, costs: TrialCosts | None, x: Arr
     std = max(math.sqrt(max(float(variance[0]), 0.0)), LEAST_STD)
     worth = math.log(std) + float(log_tau((mean - best) / std)[0])
     if history.budget is not None and costs is not None:
-        ratio = max(seconds_left(history), 1e-3) / expected_seconds(costs, history, x, None)
+        ratio = seconds_left(history) / expected_seconds(costs, history, x, None)
         worth += float(log_ndtr(math.log(ratio) / UNSURE))
     return worth
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # models take their time to load, and a study without a budge
 DIFFER = 3.0  # factor between the dearest and the cheapest trial, below which all cost the same
 LEAST = 3  # trials that say what they cost
 SAID_FROM = 2  # more of them than the space has parameters, before what a trial is expected to take is told to anybody
+LEAST_LEFT = 1e-6  # of the budget, as its logarithm is needed
 LEAST_OF_CHEAP = 2  # likewise, of a job with cheap versions, which begins with one configuration at two fidelities
 TAKES = "takes"  # the tag of the expected seconds of a proposal, and of the trials before it in the median
 OF = "takes_of"  # the tag of what it takes, if not seconds
@@ -132,13 +133,16 @@ def per_cost(acquisition: Acquisition, history: History) -> Acquisition:
         return acquisition
     from raybo.acquisition.cost import PerCost
 
-    return PerCost(acquisition, costs.model, 1.0 - history.used_share, math.log(max(seconds_left(history), 1e-3)))
+    return PerCost(acquisition, costs.model, 1.0 - history.used_share, math.log(seconds_left(history)))
 
 
 def seconds_left(history: History) -> float:
-    """Return for how long a trial that begins now can run, or what it may cost; of money, if as many go on as now."""
+    """Return for how long a trial that begins now can run, or what it may cost; of money, if as many go on as now.
+
+    It is above 0, also where all is spent.
+    """
     assert history.budget is not None
-    left = history.budget.amount - (history.spent or 0.0)
+    left = max(history.budget.amount - (history.spent or 0.0), LEAST_LEFT * history.budget.amount)
     if history.budget.price is None:  # time, or cost
         return left
     return left * HOUR / history.budget.price / (1 + history.count(State.PENDING))
