@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import importlib
 import io
+import os
 import sys
 from typing import cast
 
@@ -81,10 +82,23 @@ def main() -> None:
     except RayboError as error:
         say(f"Error: {shortened(str(error))}", err=True)
         sys.exit(2 if isinstance(error, WRONG_USE) else 1)
+    except FileNotFoundError:
+        if _is_somewhere():
+            raise
+        say("Error: the current directory no longer exists; go to one that does", err=True)
+        sys.exit(1)
     except (click.Abort, KeyboardInterrupt) as stopped:
         if isinstance(stopped.__cause__, EOFError):  # click takes the end of any file for Ctrl-C, and says nothing
             raise stopped.__cause__ from None
         sys.exit(130)
+
+
+def _is_somewhere() -> bool:
+    """Return True if the current directory is there."""
+    try:
+        return bool(os.getcwd())
+    except FileNotFoundError:
+        return False
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

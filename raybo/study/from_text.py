@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from raybo.common.errors import SpaceError
 from raybo.common.messages import nearest
@@ -19,7 +20,7 @@ def read_row(space: Space, texts: Mapping[str, str]) -> Row:
     """
     for name in texts:
         if name not in space.names:
-            raise SpaceError(f"{name}: not a parameter of the space{nearest(name, space.names)}")
+            raise SpaceError(f"{name}: not a parameter of the space{_meant(name, space.names)}")
     parameters = zip(space.names, space.parameters.values(), strict=True)
     return checked(space, [read_value(p, name, texts[name]) if name in texts else None for name, p in parameters])
 
@@ -27,7 +28,7 @@ def read_row(space: Space, texts: Mapping[str, str]) -> Row:
 def read_value(parameter: Parameter, name: str, text: str) -> float | int:
     """Return a value as rows hold it: a number, or the position of a choice; SpaceError if it is none."""
     if isinstance(parameter, Categorical):
-        names = [str(choice) for choice in choice_names(parameter.choices)]
+        names = _texts(choice_names(parameter.choices))
         if text not in names:
             raise SpaceError(f"{name}: {text!r} is not one of {', '.join(names)}")
         return names.index(text)
@@ -36,6 +37,19 @@ def read_value(parameter: Parameter, name: str, text: str) -> float | int:
     except ValueError:
         raise SpaceError(f"{name}: a number is needed, got {text!r}") from None
     return parameter.accept(number, name)
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    """Return a hint at the one parameter with the same last part, which tables call by that alone; else the nearest."""
+    last = name.rpartition(".")[2]
+    ends = [each for each in known if each.rpartition(".")[2] == last]
+    return f"; did you mean {ends[0]!r}?" if len(ends) == 1 else nearest(name, known)
+
+
+def _texts(choices: Sequence[Any]) -> list[str]:
+    """Return the choices as they are typed: in quotes, or by their `repr`, if others are written alike."""
+    texts = [str(choice) for choice in choices]
+    return [text if texts.count(text) == 1 else repr(choice) for text, choice in zip(texts, choices, strict=True)]
 
 
 def _number(text: str) -> float:

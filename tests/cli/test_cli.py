@@ -965,3 +965,12 @@ def test_unencodable_characters_are_printed_as_escapes(tmp_path, encoding):
     )
     assert "größe \\u5927".encode(encoding, "backslashreplace") in done.stdout
     assert done.stderr == b""
+
+
+def test_a_directory_that_is_gone_is_told_in_a_line(run, folder, tmp_path, monkeypatch):
+    gone, job = tmp_path / "gone", folder / "job.py"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    code, out, err = run("tune", job, "--in-process", "--trials", 1)
+    assert (code, out, err) == (1, "", "Error: the current directory no longer exists; go to one that does\n")
