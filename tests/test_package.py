@@ -188,8 +188,9 @@ def test_the_wheel_holds_the_package_and_nothing_else(built):
     assert said == {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}
 
 
-def test_the_archive_holds_what_a_clone_does(built):
+def test_the_archive_holds_what_a_clone_does_but_the_evidence(built):
     (archive,) = built.glob("*.tar.gz")
+    assert all(path.stat().st_size < 3e6 for path in built.iterdir())
     with tarfile.open(archive) as sources:
         names = {name.partition("/")[2] for name in sources.getnames()}
     for needed in ("README.md", "LICENSE", "pyproject.toml", "raybo/py.typed", "benchmarks/__main__.py"):
@@ -198,6 +199,8 @@ def test_the_archive_holds_what_a_clone_does(built):
         there = {str(path.relative_to(ROOT)) for path in (ROOT / room).iterdir() if path.is_file()}
         assert there - names == {name for name in there if name.endswith((".pyc", ".db", ".db-lock"))}
     assert not {name for name in names if "__pycache__" in name or name.endswith(".db")}
+    assert not {name for name in names if re.match(r"docs/(evidence|reproduction)/.*(csv|jsonl|gz)$", name)}
+    assert {"docs/evidence/default.md", "docs/reproduction/README.md"} <= names
 
 
 TYPED = """
