@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -11,7 +12,7 @@ import numpy as np
 
 from raybo.record.states import State
 from raybo.record.trial import Trial
-from raybo.reporting.formatting import shown
+from raybo.reporting.formatting import abbreviated, shown
 from raybo.space import Array, Categorical, Parameter, choice_names
 from raybo.study.study import Study
 
@@ -51,12 +52,19 @@ class Axis:
         return self.parameter.count is not None and self.parameter.count <= MOST_LEVELS
 
     @property
-    def labels(self) -> list[str]:
-        """The categories' names, shortened; empty for numbers."""
+    def choices(self) -> list[str]:
+        """The categories' names, as code where several would be shown alike; empty for numbers."""
         if not isinstance(self.parameter, Categorical):
             return []
-        texts = [shown(choice) for choice in choice_names(self.parameter.choices)]
-        return [text if len(text) <= NAME_CHARACTERS else text[: NAME_CHARACTERS - 3] + "..." for text in texts]
+        names = choice_names(self.parameter.choices)
+        texts = [shown(name) for name in names]
+        times = Counter(texts)
+        return [text if times[text] == 1 else repr(name) for text, name in zip(texts, names, strict=True)]
+
+    @property
+    def labels(self) -> list[str]:
+        """The categories' names, shortened; empty for numbers."""
+        return abbreviated(self.choices, NAME_CHARACTERS)
 
     @property
     def range(self) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 The model is that of `auto` (Matern-5/2, the most likely hyperparameters, values made normal by a power), but no bad
 value is clipped. Failed trials are left out, for here the question is what the objective does, not where to look next.
+So are pruned ones, which have no value: where they were, it knows only what the finished ones tell, and figures say so.
 Contexts are not in the model: to it, their effect on a value is noise, and it predicts for the contexts observed.
 """
 
@@ -14,8 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.common.errors import NumericalError
+from raybo.common.messages import counted
 from raybo.record.goals import Goal
 from raybo.record.history import History
+from raybo.record.states import State
 from raybo.space import Array
 from raybo.study.study import Study
 from raybo.surrogate import GP, Observations, Outputs, Tamed, fit_map, standard_model
@@ -71,6 +74,15 @@ class Emulator:
         for axis, along in u.items():
             X[:, axis] = along
         return self.history.cube.place(X)  # what another choice opens, or closes, goes with it; rules are left out
+
+    @property
+    def left_out(self) -> str:
+        """Say in a caption how many trials ended early, so that the model lacks them; empty if none did."""
+        number = self.history.count(State.PRUNED)
+        if number == 0:
+            return ""
+        trials = counted(number, f"{'pruned' if self.history.fidelity is None else 'cheap'} trial")
+        return f" {trials} {'is' if number == 1 else 'are'} not in the model."
 
     @property
     def leave_one_out_r2(self) -> float:

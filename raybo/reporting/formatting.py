@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from raybo.record.trial import Trial
     from raybo.study.study import Study
+
+DOTS = "..."  # in place of what is left out of a text
 
 
 def named(values: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -21,6 +24,28 @@ def shown(value: Any) -> str:
         plain = {key: of for key, of in value.items() if not isinstance(of, Mapping)}
         return " ".join(f"{key}={shown(of)}" for key, of in plain.items()) or " ".join(map(str, value))
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def abbreviated(texts: Sequence[str], longest: int) -> list[str]:
+    """Return texts of at most so many characters, of which different ones stay different: all cut at the same place."""
+    different = len(set(texts))
+    kept = longest - len(DOTS)
+    numbered = (f"{text[: kept - len(str(k))]}{DOTS}{k}" for k, text in enumerate(texts, 1))
+    otherwise = [text if len(text) <= longest else cut for text, cut in zip(texts, numbered, strict=True)]
+    return next((cut for cut in _cuts(texts, longest) if len(set(cut)) == different), otherwise)
+
+
+def _cuts(texts: Sequence[str], longest: int) -> Iterator[list[str]]:
+    """Yield the texts without their ends, their middles or their beginnings, then without all but a middle."""
+    kept = longest - len(DOTS)
+    for front in (kept, kept // 2, *range(kept)):
+        yield [
+            text if len(text) <= longest else text[:front] + DOTS + text[len(text) - kept + front :] for text in texts
+        ]
+    columns = zip(*(text for text in texts if len(text) > longest), strict=False)
+    shared = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
+    inner = slice(shared, shared + kept - len(DOTS))
+    yield [text if len(text) <= longest else DOTS + text[inner] + DOTS for text in texts]
 
 
 def config_line(study: Study, trial: Trial) -> str:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,6 +18,7 @@ from raybo.record.states import FAILURES, State
 from raybo.record.trial import Trial
 from raybo.reporting.axes import Axis, axes_of, centre, leader, pairs_of, places_of
 from raybo.reporting.emulator import Emulator
+from raybo.reporting.formatting import abbreviated
 from raybo.reporting.frame import Frame, colour_range
 from raybo.reporting.goal_figures import FrontAxis, front_axes, front_line
 from raybo.reporting.importance import Importance, importance
@@ -30,6 +34,8 @@ SHOWN = 3  # parameters with a slice
 BARS = 8  # parameters among those that matter
 CURVE, MAP = 201, 61  # coordinates along a slice, and along each side of the map
 LEVELS = 14  # of the map's colours
+NAME_CHARACTERS = 24  # of a parameter beside or under its plot
+GAP = 4.0  # pixels between two labels
 EDGE = 0.025  # of an axis, beyond its ends, so that marks there are whole
 LEGEND: dict[str, Any] = {
     "loc": "lower right",
@@ -75,16 +81,26 @@ def write_image(study: Study, path: Path) -> None:
             first, second, third = upper.subplots(1, 3)
             _first(study, first)
             _importance(study, found, second)
-            axes = [axis for axis in (axes_of(study)[i] for i in found.order) if centre(study, axis) is not None]
+            axes = [axis for axis in (_named_axes(study)[i] for i in found.order) if centre(study, axis) is not None]
             if pairs := pairs_of(study, axes):
                 _map(study, emulator, *pairs[0], third)
             else:
                 third.set_axis_off()
             for k, plot in enumerate(np.atleast_1d(lower.subplots(1, min(SHOWN, len(axes))))):
                 _slice(study, emulator, axes[k], plot, first=k == 0)
+            if note := emulator.left_out.strip():
+                lower.supxlabel(note, fontsize="medium", color=GREY)
+            _fit_labels(figure)
         drawn = io.BytesIO()
         figure.savefig(drawn, format=path.suffix[1:].lower())
     write_file(path, drawn.getvalue())
+
+
+def _named_axes(study: Study) -> list[Axis]:
+    """Return the parameters with labels that leave room for the plots."""
+    axes = axes_of(study)
+    labels = abbreviated([axis.label for axis in axes], NAME_CHARACTERS)
+    return [replace(axis, label=label) for axis, label in zip(axes, labels, strict=True)]
 
 
 def _first(study: Study, plot: Axes) -> None:
@@ -125,6 +141,8 @@ def _on_front_axes(
 
 
 def _best_so_far(study: Study, plot: Axes) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     done = [trial for trial in study.trials if trial.state is State.FINISHED]
     numbers = np.array([trial.number for trial in done])
     values = np.array([trial.value for trial in done], dtype=np.float64)
@@ -142,6 +160,7 @@ def _best_so_far(study: Study, plot: Axes) -> None:
     failed = [trial.number for trial in study.trials if trial.state in FAILURES]
     if failed:
         plot.plot(failed, np.full(len(failed), frame.ends[0]), "x", color=RED, clip_on=False, label="failed")
+    plot.xaxis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
     plot.set_ylim(*frame.ends)
     plot.set(xlabel="trial", ylabel=study.description.metric)
     plot.legend(**LEGEND)
@@ -149,7 +168,7 @@ def _best_so_far(study: Study, plot: Axes) -> None:
 
 def _importance(study: Study, found: Importance, plot: Axes) -> None:
     order = found.order[:BARS][::-1]
-    names = [axes_of(study)[i].label for i in order]
+    names = [_named_axes(study)[i].label for i in order]
     rows = np.arange(len(order))
     for name, index, colour, at in (("total", found.total, LIGHT, rows - 0.2), ("alone", found.main, BLUE, rows + 0.2)):
         middle = index[1, order]
@@ -234,6 +253,32 @@ def _scale(plot: Axes, axis: Axis, which: str) -> None:
         edge = max(EDGE * (high - low), 0.5 * (high - low) / steps if axis.is_stepped else 0.0)
         low, high = low - edge, high + edge
     getattr(plot, f"set_{which}lim")(low, high)
+
+
+def _fit_labels(figure: Any) -> None:
+    """Turn the names under an axis that do not fit side by side; where there is no room even so, leave some out."""
+    from matplotlib.ticker import FixedLocator
+
+    for which in ("x", "y"):
+        figure.draw_without_rendering()  # only a layout tells the room, and names that are turned take it from others
+        for plot in figure.axes:
+            axis = getattr(plot, f"{which}axis")
+            if isinstance(axis.get_major_locator(), FixedLocator) and len(axis.get_ticklocs()):
+                _fit_names(axis, plot.bbox.width if which == "x" else plot.bbox.height, is_across=which == "x")
+
+
+def _fit_names(axis: Any, length: float, *, is_across: bool) -> None:
+    names = [label.get_text() for label in axis.get_ticklabels()]
+    boxes = [label.get_window_extent() for label in axis.get_ticklabels()]
+    line = max(box.height for box in boxes) + GAP
+    turned: dict[str, Any] = {}
+    if is_across:
+        if all(a.x1 + GAP <= b.x0 for a, b in pairwise(boxes)):
+            return
+        is_oblique = math.sqrt(2.0) * line * len(boxes) <= length
+        turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if is_oblique else {"rotation": 90}
+    every = math.ceil(line * len(boxes) / length)
+    axis.set_ticks(axis.get_ticklocs()[::every], names[::every], **turned)
 
 
 def plain_logarithms() -> type[Any]:

@@ -86,10 +86,10 @@ def slices(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure:
     for row in range(1, rows + 1):
         fig.update_yaxes(title=escaped(study.description.metric), row=row, col=1)
     more = "" if len(axes) == study.space.d else f" The {len(axes)} that matter most of {study.space.d} are shown."
-    more += frame.note + _elsewhere(study) + subsample_note(finished)
+    more += frame.note + _elsewhere(study) + emulator.left_out + subsample_note(finished)
     caption = (
         f"Posterior median and 80 % interval of the objective along one parameter, the others as in "
-        f"{leader_in_words(study)}; blue marks are all trials, whatever their other values.{more}"
+        f"{leader_in_words(study)}; blue marks are all finished trials, whatever their other values.{more}"
     )
     return ReportFigure("slices", f"Slices through {leader_in_words(study)}", caption, fig)
 
@@ -162,11 +162,11 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure
         fig.update_xaxes(axis_layout(a), title_standoff=6, showgrid=False, **where)
         fig.update_yaxes(axis_layout(b), title_standoff=4, showgrid=False, **where)
     more = "" if len(chosen) == study.space.d else f" Pairs of the {len(chosen)} parameters that matter most."
-    more += _elsewhere(study) + subsample_note(finished)
+    more += _elsewhere(study) + emulator.left_out + subsample_note(finished)
     caption = (
         f"Posterior median of the objective over two parameters, the others as in {leader_in_words(study)} (the star); "
-        f"darker is better, and the worst share the palest colour. Dots are all trials, whatever their other "
-        f"values.{more}"
+        f"darker is better, and the worst share the palest colour. Dots are all finished trials, whatever their "
+        f"other values.{more}"
     )
     return ReportFigure("contours", "Contours", caption, fig)
 

@@ -10,6 +10,7 @@ import numpy as np
 from raybo.record.states import State
 from raybo.reporting.axes import Axis, axes_of, places_of
 from raybo.reporting.emulator import CONDITIONED, Emulator
+from raybo.reporting.formatting import abbreviated
 from raybo.reporting.frame import Frame
 from raybo.reporting.importance import Importance
 from raybo.reporting.report_figure import ReportFigure
@@ -67,7 +68,7 @@ def importance_bars(study: Study, emulator: Emulator, found: Importance) -> Repo
     caption = (
         f"First-order and total Sobol indices: the share of the variance of {objective} over the space that a "
         f"parameter explains alone, and with its interactions. Whiskers are 90 % posterior intervals"
-        f"{'' if study.description.method in DESIGNS else SEARCHED}. {_trust(emulator)}"
+        f"{'' if study.description.method in DESIGNS else SEARCHED}. {_trust(emulator)}{emulator.left_out}"
     )
     return ReportFigure("importance", "Parameter importance", caption, fig)
 
@@ -143,8 +144,7 @@ def _dimension(axis: Axis, at: Array, name: str) -> dict[str, object]:
     places = at
     ticks: dict[float, str] = {}
     if axis.is_categorical:
-        names = [text if len(text) <= BRIEF else text[: BRIEF - 2] + ".." for text in axis.labels]
-        ticks = {float(k): name for k, name in enumerate(escaped_all(names))}
+        ticks = {float(k): name for k, name in enumerate(escaped_all(abbreviated(axis.choices, BRIEF)))}
     elif axis.is_log:
         places, low, high = np.log10(at), math.log10(low), math.log10(high)
         whole = list(range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1))

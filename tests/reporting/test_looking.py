@@ -17,6 +17,7 @@ from raybo.record.description import Description
 from raybo.record.events import Asked, Failed, Told
 from raybo.record.goals import Goals
 from raybo.reporting.axes import axes_of, pairs_of
+from raybo.reporting.formatting import abbreviated
 from raybo.reporting.story_figures import stories
 from raybo.reporting.summary import best_trials, facts
 from raybo.reporting.trial_view import trial_view
@@ -221,6 +222,45 @@ def test_parallel_lines_are_trials_with_the_best_last(ended):
     is_log = ended.mode == "min"  # losses over more than two decades
     assert (10 ** value[-1] if is_log else value[-1]) == pytest.approx(ended.best.value)
     assert lines.line.reversescale is (ended.mode == "min")
+
+
+@pytest.mark.parametrize(
+    ("choices", "labels"),
+    [
+        ([1, "1", None, "None", "b"], ["1", "'1'", "None", "'None'", "b"]),
+        ([0.12345671, 0.12345672, 1.0], ["0.12345671", "0.12345672", "1"]),
+        (["a" * 30, "b" * 30, "c"], ["a" * 15 + "...", "b" * 15 + "...", "c"]),
+    ],
+)
+def test_choices_that_are_written_alike_are_labelled_as_code(choices, labels):
+    (axis,) = axes_of(run("random", 1, space={"c": raybo.Categorical(choices)}))
+    assert axis.labels == labels
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["google/vit-base-patch16-224", "google/vit-base-patch16-384", "google/vit-large-patch16-224", "resnet"],
+        ["the_size_of_the_first_A_of_all_the_hidden_layers", "the_size_of_the_first_B_of_all_the_hidden_layers"],
+        [f"{'x' * 20}{letter}{'y' * 20}" for letter in "ab"] + [f"{letter}{'z' * 20}" for letter in "ab"],
+        [f"{'x' * 20}{letter}{'x' * 20}" for letter in "ab"] + [f"{'y' * 40}{letter}" for letter in "ab"],
+    ],
+)
+@pytest.mark.parametrize("longest", [10, 18])
+def test_texts_that_are_cut_stay_different(texts, longest):
+    cut = abbreviated(texts, longest)
+    assert len(set(cut)) == len(texts)
+    for text, short in zip(texts, cut, strict=True):
+        assert short == text if len(text) <= longest else len(short) <= longest
+    axis = axes_of(run("random", 1, space={"c": raybo.Categorical(texts)}))[0]
+    assert len(set(axis.labels)) == len(texts)
+
+
+def test_parallel_axes_tell_long_choices_apart():
+    names = ["google/vit-base-patch16-224", "google/vit-base-patch16-384"]
+    study = run("random", 12, space={"c": raybo.Categorical(names), "x": raybo.Float(0, 1)}, failing=0.0)
+    dimension = raybo.plots(study).parallel().data[0].dimensions[0]
+    assert len(set(dimension.ticktext)) == 2
 
 
 def test_maps_of_a_choice_with_what_it_opens_come_last():

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import raybo
 from raybo.common.errors import MissingExtra, RayboError, install_command
-from raybo.record.events import KINDS, Kind
+from raybo.record.events import KINDS, Kind, Pruned
 from raybo.reporting import draw
 from raybo.reporting.axes import axes_of
 from raybo.reporting.emulator import Emulator
 from raybo.reporting.figures import report_figures
-from raybo.reporting.image import plain_logarithms
+from raybo.reporting.image import NAME_CHARACTERS, plain_logarithms
 from raybo.reporting.importance import importance
 from raybo.reporting.page import page, write_report
 from raybo.reporting.summary import best_trials, range_in_words
@@ -73,6 +74,19 @@ def test_model_figures_go_through_the_recommended_trial(tmp_path):
     assert "as in the recommended trial (the star)" in made["contours"].caption
     star = next(trace for trace in made["contours"].figure.data if trace.name == "recommended")
     assert sorted([star.x[0], star.y[0]]) == sorted(study.recommended.config.values())
+
+
+def test_figures_of_the_model_count_the_pruned_trials_that_it_lacks(tmp_path, monkeypatch):
+    study = run("sobol", 20, failing=0.0)
+    assert not any("pruned" in panel.caption for panel in report_figures(study))
+    (running,) = (trial.number for trial in study.trials if trial.state is raybo.State.PENDING)
+    pruned = Study(study.description, [*study.events, Pruned(running, reason="2nd of 2", rule="asha")])
+    note = " 1 pruned trial is not in the model."
+    assert {p.key for p in report_figures(pruned) if note in p.caption} == {"importance", "slices", "contours"}
+    assert [picture_of(one, tmp_path, monkeypatch).subfigs[1].get_supxlabel() for one in (study, pruned)] == [
+        "",
+        note.strip(),
+    ]
 
 
 def test_page_is_self_contained_and_escapes_user_text():
@@ -148,15 +162,48 @@ def test_pictures_of_short_studies(trials, tmp_path):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("mode", ["max", "min"])
-def test_picture_shows_progress_and_the_most_important_slices(mode, tmp_path, monkeypatch):
+def picture_of(study, directory, monkeypatch):
+    """The picture of a study, as matplotlib's figure."""
     from matplotlib.figure import Figure
 
     drawn = []
     monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: drawn.append(self))
+    draw(study, directory / "r.png")
+    return drawn[0]
+
+
+def test_trials_of_a_picture_have_whole_numbers(tmp_path, monkeypatch):
+    study = run("random", 12, failing=0.0)
+    for events in (study.events[:9], study.events[:3], study.events[:1]):
+        figure = picture_of(Study(study.description, events), tmp_path, monkeypatch)
+        assert all(float(tick).is_integer() for tick in figure.axes[0].get_xticks())
+
+
+MODELS_OF_IMAGES = [f"google/vit-{size}-patch16-{pixels}" for size in ("base", "large") for pixels in (224, 384, 512)]
+
+
+def test_names_in_a_picture_leave_room_and_are_apart(tmp_path, monkeypatch):
+    long = "the_name_of_a_parameter_that_is_sixty_characters_long_"
+    space = {"kind": raybo.Categorical(MODELS_OF_IMAGES), f"{long}a": raybo.Float(0, 9), f"{long}b": raybo.Float(0, 9)}
+    space["many"] = raybo.Categorical([f"choice {i}" for i in range(50)])
+    figure = picture_of(run("sobol", 20, space=space, failing=0.0), tmp_path, monkeypatch)
+    figure.draw_without_rendering()
+    upper, lower = figure.subfigs
+    names = [label.get_text() for label in upper.axes[1].get_yticklabels()]
+    assert len(set(names)) == 4
+    assert max(map(len, names)) <= NAME_CHARACTERS
+    assert min(plot.bbox.width for plot in upper.axes[:3]) > 0.15 * figure.bbox.width
+    for plot in (upper.axes[2], *lower.axes):
+        for a, b in pairwise(plot.get_xticklabels()):
+            turn, (left, right) = np.radians(a.get_rotation()), (label.get_window_extent() for label in (a, b))
+            is_apart = np.sin(turn) * (right.x1 - left.x1) > 8.5 * figure.dpi / 72  # a line of text
+            assert is_apart if turn else left.x1 < right.x0
+
+
+@pytest.mark.parametrize("mode", ["max", "min"])
+def test_picture_shows_progress_and_the_most_important_slices(mode, tmp_path, monkeypatch):
     study = run("sobol", 30, mode=mode)
-    draw(study, tmp_path / "r.png")
-    (figure,) = drawn
+    figure = picture_of(study, tmp_path, monkeypatch)
     (line,) = [line for line in figure.axes[0].get_lines() if line.get_label() == "best so far"]
     values = [trial.value for trial in study.trials if trial.value is not None]
     improving = np.maximum.accumulate if mode == "max" else np.minimum.accumulate
