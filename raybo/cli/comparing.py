@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from raybo.cli.arguments import FILE, JSON, PATH, SETTINGS, at_most_one, pairs
-from raybo.cli.console import make_console, say, say_json
+from raybo.cli.console import job_output, make_console, say, say_json, saying_how_to_go_on, writing
 from raybo.common.errors import MethodError
 
 if TYPE_CHECKING:
@@ -283,9 +283,13 @@ def _compare(
         def watch(done: int, total: int, finished: Run) -> None:
             progress.update(bar, completed=done, total=total)
             if not console.is_terminal and not as_json:
-                say(f"{done}/{total} runs: {finished.problem.name}, {finished.entry.name}, seed {finished.seed}")
+                with writing():
+                    say(f"{done}/{total} runs: {finished.problem.name}, {finished.entry.name}, seed {finished.seed}")
 
-        try:
+        with (
+            saying_how_to_go_on(f"The runs so far are in {out}; the same command continues."),
+            job_output(quiet=False, as_json=as_json and in_process),
+        ):
             rows, verdicts = run(
                 experiment,
                 out,
@@ -296,18 +300,16 @@ def _compare(
                 in_process=in_process,
                 until=until,
             )
-        except KeyboardInterrupt:
-            say(f"Stopped. The runs so far are in {out}; the same command continues.", err=True)
-            raise
     if as_json:
         return rows, verdicts
     if until is not None and not rows:
         say(f"{experiment.name}: none of its runs is complete")
         return rows, verdicts
-    console.print(text_table(*table(experiment, rows)))
-    for verdict in verdicts:
-        say(f"{verdict.problem}: {verdict.claim.text}: {_in_words(verdict, len(verdicts))}")
-    console.print(f"table, curves, figure and journals are in {out}", style="dim", soft_wrap=True)
+    with writing():
+        console.print(text_table(*table(experiment, rows)))
+        for verdict in verdicts:
+            say(f"{verdict.problem}: {verdict.claim.text}: {_in_words(verdict, len(verdicts))}")
+        console.print(f"table, curves, figure and journals are in {out}", style="dim", soft_wrap=True)
     return rows, verdicts
 
 

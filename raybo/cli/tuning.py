@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import os
@@ -24,7 +25,18 @@ from raybo.cli.arguments import (
     pairs,
     read_list,
 )
-from raybo.cli.console import conclude, make_console, require_result, say, say_json
+from raybo.cli.console import (
+    conclude,
+    job_output,
+    make_console,
+    make_display,
+    require_result,
+    say,
+    say_json,
+    saying_how_to_go_on,
+    writing,
+)
+from raybo.common.files import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from raybo.engine.progress import Watch
@@ -87,12 +99,13 @@ def tune(
     object with the keys name and journal.
     """
     from raybo.engine.driver import tune as run
-    from raybo.engine.progress import Display, Each
+    from raybo.engine.progress import Each
     from raybo.integrations.export import Recorder
     from raybo.integrations.study_json import study_as_json
     from raybo.job.loading import load_objective
 
-    objective = load_objective(file, is_module=module)
+    with job_output(quiet=False, as_json=as_json):  # its file may print too
+        objective = load_objective(file, is_module=module)
     path = storage or default_storage(file)
     console = make_console()
     chosen = pairs(options, "--option")
@@ -102,35 +115,39 @@ def tune(
         raise click.UsageError(
             "--log stops when this command does, and --detach ends it at once; use raybo export --follow"
         )
+    here: bool = search["in_process"]
+    if quiet and here and any(where == STANDARD_OUTPUT for _, where in logs_of(logs)):
+        raise click.UsageError("--quiet with --in-process lets nothing through to standard output; give --log a file")
     recorders = [Recorder(path, form, where) for form, where in logs_of(logs)]
 
-    try:
-        with Display(console) as display:
-            watches: list[Watch] = [*([] if quiet or as_json else [display]), *recorders]
-            study = run(
-                objective,
-                storage=path,
-                address=address,
-                detach=detach,
-                settings=pairs(settings, "--set"),
-                scheduler_options=pairs(scheduler_options, "--scheduler-option"),
-                known_from=known_from,
-                defaults=named_values(defaults, "--default"),
-                enqueue=() if enqueue is None else read_list(enqueue),
-                prior=priors,
-                watch=Each(watches) if watches else False,
-                **search,  # the others, as `raybo.tune` names them
-                **cast(Any, chosen),  # texts, which the method reads as its options' types
-            )
-    except KeyboardInterrupt:
-        say(f"Stopped. The study is in {path}; the same command continues it.", err=True)
-        raise
+    with (
+        saying_how_to_go_on(f"The study is in {path}; the same command continues it."),
+        contextlib.nullcontext() if quiet or as_json else make_display(console) as display,
+        job_output(quiet=quiet and here, as_json=as_json and here),
+    ):
+        watches: list[Watch] = [*([] if display is None else [display]), *recorders]
+        study = run(
+            objective,
+            storage=path,
+            address=address,
+            detach=detach,
+            settings=pairs(settings, "--set"),
+            scheduler_options=pairs(scheduler_options, "--scheduler-option"),
+            known_from=known_from,
+            defaults=named_values(defaults, "--default"),
+            enqueue=() if enqueue is None else read_list(enqueue),
+            prior=priors,
+            watch=Each(watches) if watches else False,
+            **search,  # the others, as `raybo.tune` names them
+            **cast(Any, chosen),  # texts, which the method reads as its options' types
+        )
     if detach and as_json:
         say_json({"name": path.stem, "journal": str(path)})
         return
     if as_json:
         require_result(study, path)
-        say_json(study_as_json(study))
+        with writing():
+            say_json(study_as_json(study))
         return
     if detach:
         address = address or ("auto" if os.environ.get(DASHBOARD_VARIABLE) else None)  # else that names a dashboard
@@ -138,7 +155,8 @@ def tune(
         say(f"{path.stem} is running, kept in {path}")
         say(f"raybo attach {path.stem}{at} follows it, raybo stop {path.stem}{at} stops it")
         return
-    conclude(console, study, path)
+    with writing():
+        conclude(console, study, path)
 
 
 @click.command()

@@ -3,22 +3,29 @@
 The journal, the proposals, the verdicts and the endings are those of a study on Ray, so either continues the other.
 What needs a process of its own is different: a trial that ends this process counts as one that lost its worker; a time
 limit ends a trial where Python can be interrupted, in the main thread of a POSIX system, and else at its next report;
-and what a trial prints is not kept. Reports come from the trial's own thread or from the one that sends them, and the
-progress is shown by a third: a lock guards what they share.
+and what a trial prints is not kept; one that fails only because nobody reads that ends its study, and is no failure.
+Reports come from the trial's own thread or from the one that sends them, and the progress is shown by a third: a lock
+guards what they share.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import math
+import os
+import select
+import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from raybo.common.errors import RayboError
+from raybo.common.messages import first_line, in_words
 from raybo.engine.interruptions import Guard, OutOfTime
 from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
 from raybo.engine.plan import Plan
@@ -45,6 +52,73 @@ from raybo.study.confirmation import still_to_run
 SHOW_SECONDS = 0.2  # between two updates of the display
 LOOK_SECONDS = 1.0  # between two looks for requests while a trial reports
 STOP_REASON = "stopped by the user"
+UNREAD = "nobody reads the output any more"
+
+
+class Unwritable(RayboError):
+    """The output cannot be written, as its disk is full; says so without a remedy, which depends on the command."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(f"the output cannot be written ({error.strerror or first_line(error)})")
+
+
+class Outlet:
+    """What a trial in this process prints on. Use as a context, while the trials run."""
+
+    def __init__(self) -> None:
+        self._copies: list[int] = []  # of the descriptors: a display that finds its pipe closed replaces its own
+
+    def __enter__(self) -> Outlet:
+        for descriptor in (1, 2):
+            with contextlib.suppress(OSError):  # it is closed
+                self._copies.append(os.dup(descriptor))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        while self._copies:
+            os.close(self._copies.pop())
+
+    def require(self, occurrence: Occurrence, data: EventData) -> None:
+        """Do nothing unless a trial ended like this because what it printed could not be written.
+
+        Raises:
+            BrokenPipeError: nobody reads it any more.
+            Unwritable: it cannot be written for another reason.
+        """
+        if occurrence not in (Occurrence.RAISED, Occurrence.WORKER_LOST):
+            return
+        said = f"{data.get('reason')} {data.get('traceback')}"
+        if ("BrokenPipeError" in said or "SIGPIPE" in said) and any(map(_is_unread, self._copies)):
+            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            try:
+                stream.flush()  # what could not be written is still to be
+                if occurrence is Occurrence.WORKER_LOST:  # unless nothing is buffered
+                    stream.write("\n")
+                    stream.flush()
+            except OSError as error:
+                if f"[Errno {error.errno}]" in said:
+                    raise Unwritable(error) from error
+            except ValueError:  # the job has closed it
+                continue
+
+
+def _is_unread(descriptor: int) -> bool:
+    """Return True if the other end of a pipe or a connection is closed."""
+    if not hasattr(select, "poll"):
+        return False
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+
+
+def reason_of(error: BaseException) -> str:
+    """Return why a study ends that is ended by an error of what it prints, or of who watches it."""
+    if isinstance(error, KeyboardInterrupt):
+        return STOP_REASON
+    if isinstance(error, BrokenPipeError):
+        return UNREAD
+    return str(error) if isinstance(error, Unwritable) else f"its progress cannot be shown: {in_words(error)}"
 
 
 @dataclass
@@ -72,6 +146,7 @@ class InProcess:
         self.ending = Ending(self.log, plan.options.keep_going)
         self.judge = Judge(self.log, self._apply)
         self._guard = Guard()
+        self._outlet = Outlet()
         self._current: _Running | None = None
         self._interrupted: deque[int] = deque()  # trials that an earlier process left, or that the user has enqueued
         self._retried: deque[int] = deque()  # trials that had failed and are wanted again
@@ -85,16 +160,17 @@ class InProcess:
         Raises:
             TrialError: it was given up, as its first trials all failed alike.
             KeyboardInterrupt: Ctrl-C; the study has been stopped and its journal is whole.
+            BrokenPipeError, Unwritable: what a trial prints cannot be written any more; likewise.
         """
         try:
             self._recover()
             self.ending.check_enough()
-            with self._shown_meanwhile(), self._listening(), self._guard.ctrl_c():
+            with self._shown_meanwhile(), self._listening(), self._outlet, self._guard.ctrl_c():
                 try:
                     while (life := self._next()) is not None:
                         self._carry(life)
-                except KeyboardInterrupt:
-                    self._stop(STOP_REASON)
+                except (KeyboardInterrupt, BrokenPipeError, Unwritable) as error:
+                    self._stop(reason_of(error))
                     raise
                 finally:
                     self._finish()
@@ -184,6 +260,11 @@ class InProcess:
             self._apply(current, Occurrence.SUBMITTED, {})
         try:
             occurrence, data = self._attempt(current)
+            try:
+                self._outlet.require(occurrence, data)
+            except (BrokenPipeError, Unwritable) as error:
+                self._stop(reason_of(error))
+                raise
             with self._guard:
                 if current.life.phase is Phase.RUNNING:
                     if occurrence is Occurrence.RETURNED:
@@ -196,7 +277,7 @@ class InProcess:
         finally:
             with self._guard:
                 if current.life.phase is Phase.RUNNING:  # Ctrl-C, or an error of raybo
-                    self._apply(current, Occurrence.STOPPED, {"reason": STOP_REASON})
+                    self._apply(current, Occurrence.STOPPED, {"reason": self.ending.stopped or STOP_REASON})
                 self._current = None
 
     def _attempt(self, current: _Running) -> tuple[Occurrence, EventData]:
@@ -370,7 +451,7 @@ class InProcess:
                     self._show()
             except BaseException as error:  # noqa: BLE001  # whatever the user's function raises, raised in its thread
                 errors.append(error)
-                self._stop(STOP_REASON)
+                self._stop(reason_of(error))
 
         thread = threading.Thread(target=keep_showing, name="raybo-progress", daemon=True)
         thread.start()
@@ -388,6 +469,8 @@ class InProcess:
         with self._guard:
             status = self.log.status(int(self._current is not None), self.ending.reason, self._shown)
             self._shown = status.last_event
+            if self.log.clock is not None:  # all of it, as the last trial may have used much more than was left
+                status = replace(status, budget=(self.log.clock.spent, self.log.clock.budget))
         self.watch(status)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import raybo
 from raybo.common.errors import ObjectiveError
 from raybo.engine.description import searcher_for
+from raybo.engine.in_process import Outlet
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.study.verdicts import missing_verdicts, with_value
 from raybo.engine.trial.checkpoints import Checkpoints
@@ -50,13 +51,14 @@ def tune_here(
     Args:
         between: called before each trial; what it raises ends the study, whose journal is whole.
     Raises:
-        RayboError: an argument is wrong, or the journal is another study's.
+        RayboError: an argument is wrong, or the journal is another study's; or what a trial prints cannot be written.
+        BrokenPipeError: nobody reads what a trial prints; the trial runs again when the study is continued.
     """
     if not objective.is_single:
         raise ObjectiveError(
             f"{objective.name}: trials of several processes need Ray; run some at a time, or declare one"
         )
-    with contextlib.closing(Journal(storage)) as journal:
+    with contextlib.closing(Journal(storage)) as journal, Outlet() as outlet:
         rule = (scheduler, scheduler_options or {})
         searcher = searcher_for(objective, method, seed, options, journal.description, rule)
         journal.begin(searcher.description)
@@ -76,7 +78,7 @@ def tune_here(
                 break
             journal.append(new)
             between()
-            new = _run(objective, searcher, number, storage, journal)
+            new = _run(objective, searcher, number, storage, journal, outlet)
         new += _end_paused(searcher)
         journal.append(new)
     return raybo.load(storage)
@@ -99,7 +101,9 @@ def _next(searcher: Searcher, trials: int, new: list[Event]) -> int | None:
     return len(searcher.trials) - 1
 
 
-def _run(objective: Objective, searcher: Searcher, number: int, storage: Path, journal: Journal) -> list[Event]:
+def _run(
+    objective: Objective, searcher: Searcher, number: int, storage: Path, journal: Journal, outlet: Outlet
+) -> list[Event]:
     """Run a trial; returns the events of its end, which are still to be committed."""
     trial = searcher.trials[number]
     ending: list[Event] = []
@@ -138,6 +142,7 @@ def _run(objective: Objective, searcher: Searcher, number: int, storage: Path, j
     )
     if ending:
         return []
+    outlet.require(occurrence, data)
     if occurrence is Occurrence.RETURNED:
         kind, data = Kind.TOLD, with_value(searcher.trials[number], data, searcher.ledger.goal, objective.value)
     else:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import io
 import os
 import signal
 import subprocess
@@ -14,6 +16,8 @@ import pytest
 
 import raybo
 from raybo.common.errors import RayError, TrialError
+from raybo.engine.in_process import Unwritable
+from raybo.experiments.in_process import tune_here
 from raybo.journal import requests
 from raybo.record.events import Kind
 from raybo.record.states import State
@@ -296,7 +300,7 @@ def test_lost_trial_is_stopped_with_its_study(tmp_path):
     assert [event.data["losses"] for event in study.events if event.kind is Kind.RETRIED] == [1]
 
 
-def test_progress_is_shown_from_another_thread():
+def test_progress_is_shown_from_another_thread(tmp_path):
     seen = []
     tune(bowl, watch=lambda status: seen.append((status.finished, threading.current_thread().name)))
     assert seen[-1][0] == 8
@@ -310,7 +314,96 @@ def test_progress_is_shown_from_another_thread():
         return 1.0
 
     with pytest.raises(ValueError, match="no screen"):
-        tune(job, watch=fail)
+        tune(job, storage=tmp_path / "job.db", watch=fail)
+    assert raybo.load(tmp_path / "job.db").ended == "its progress cannot be shown: ValueError: no screen"
+
+
+def test_all_that_is_used_of_a_budget_is_shown():
+    @raybo.objective(space=X, metric="y", mode="max")
+    def job(config):
+        return {"y": 1.0, "tokens": 100}
+
+    seen = []
+    tune(job, trials=None, budget=50, cost="tokens", watch=seen.append)
+    assert seen[-1].budget[0] == 100.0
+
+
+@contextlib.contextmanager
+def unread_output():
+    """Make standard output a pipe that nobody reads within the block."""
+    before = os.dup(1)
+    reader, writer = os.pipe()
+    os.close(reader)
+    os.dup2(writer, 1)
+    os.close(writer)
+    try:
+        yield
+    finally:
+        os.dup2(before, 1)
+        os.close(before)
+
+
+@raybo.objective(space=X, metric="y", mode="max")
+def prints(config):
+    if raybo.current_trial().number == 1:
+        os.write(1, b"said by a trial\n")
+    return 1.0
+
+
+def test_a_trial_whose_output_nobody_reads_has_not_failed(tmp_path):
+    path = tmp_path / "job.db"
+    with pytest.raises(BrokenPipeError), unread_output():
+        tune(prints, trials=4, storage=path)
+    study = raybo.load(path)
+    assert [trial.state for trial in study.trials] == [State.FINISHED, State.STOPPED]
+    assert study.ended == study.trials[1].reason == "nobody reads the output any more"
+    assert tune(prints, trials=4, storage=path).count(State.FINISHED) == 4
+
+
+def test_a_compared_trial_whose_output_nobody_reads_runs_again(tmp_path):
+    @raybo.objective(space=X, metric="y", mode="max")
+    def job(config):
+        os.write(1, b"said by a trial\n")
+        return 1.0
+
+    path = tmp_path / "run.db"
+    run = {"trials": 2, "method": "random", "seed": 0, "storage": path, "options": {}, "between": lambda: None}
+    with pytest.raises(BrokenPipeError), unread_output():
+        tune_here(job, **run)
+    assert [trial.state for trial in raybo.load(path).trials] == [State.PENDING]
+    assert tune_here(job, **run).count(State.FINISHED) == 2
+
+
+def test_a_broken_pipe_of_the_jobs_own_is_its_failure():
+    @raybo.objective(space=X, metric="y", mode="max")
+    def job(config):
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    assert tune(job, trials=1).count(State.FAILED) == 1
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("through", [False, True])
+def test_a_trial_whose_output_finds_no_room_has_not_failed(tmp_path, monkeypatch, through):
+    file = io.FileIO("/dev/full", "w")
+    full = io.TextIOWrapper(file if through else io.BufferedWriter(file), write_through=through)
+
+    @raybo.objective(space=X, metric="y", mode="max")
+    def job(config):
+        sys.stdout.write("said by a trial\n")
+        sys.stdout.flush()
+        return 1.0
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", full)
+        with pytest.raises(Unwritable, match="No space left on device"):
+            tune(job, storage=tmp_path / "job.db")
+    study = raybo.load(tmp_path / "job.db")
+    assert [trial.state for trial in study.trials] == [State.STOPPED]
+    assert study.ended == "the output cannot be written (No space left on device)"
+    with open(os.devnull, "w") as null:  # where what is left can be written
+        os.dup2(null.fileno(), file.fileno())
+    full.close()
 
 
 @pytest.mark.parametrize("name", ["workers", "address", "detach", "fresh_workers"])
