@@ -9,7 +9,11 @@ from raybo.common.errors import SpaceError
 from raybo.study.from_text import read_row
 
 BRANCHES = raybo.Space(
-    {"model": raybo.Categorical([{"kind": "svm", "C": raybo.Float(0, 1)}, {"kind": "rf", "depth": raybo.Integer(1, 9)}])}
+    {
+        "model": raybo.Categorical(
+            [{"kind": "svm", "C": raybo.Float(0, 1)}, {"kind": "rf", "depth": raybo.Integer(1, 9)}]
+        )
+    }
 )
 
 
@@ -25,5 +29,5 @@ def test_choices_that_are_written_alike_are_typed_by_their_repr():
 def test_the_short_name_of_a_branch_is_understood(typed):
     with pytest.raises(SpaceError, match=f"^{typed}: not a parameter of the space; did you mean 'model.svm.C'"):
         read_row(BRANCHES, {typed: "0.5"})
-    with pytest.raises(SpaceError, match="did you mean 'model.rf.depth'"):
+    with pytest.raises(SpaceError, match=r"did you mean 'model\.rf\.depth'"):
         read_row(BRANCHES, {"model.rf.dept": "3"})
