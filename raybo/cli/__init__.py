@@ -1,7 +1,7 @@
 """The command line. Exit status: 0 success, 1 failure, 2 wrong use, 130 stopped by Ctrl-C.
 
-When the reader of a pipe has gone (`raybo show ... | head`), click and rich end the command with 1, silently; studies in
-this process say how to go on.
+When the reader of a pipe has gone (`raybo show ... | head`), click and rich end the command with 1, silently; a study
+says how to go on.
 """
 
 from __future__ import annotations

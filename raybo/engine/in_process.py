@@ -20,7 +20,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -469,8 +469,6 @@ class InProcess:
         with self._guard:
             status = self.log.status(int(self._current is not None), self.ending.reason, self._shown)
             self._shown = status.last_event
-            if self.log.clock is not None:  # all of it, as the last trial may have used much more than was left
-                status = replace(status, budget=(self.log.clock.spent, self.log.clock.budget))
         self.watch(status)
 
 

@@ -44,7 +44,9 @@ def test_a_budget_alone_says_how_many_trials(tmp_path):
     assert study.count(State.FINISHED) > 5
     assert study.planned is None
     assert study.ended == "the budget of 1.5s is used"
-    assert seen[-1].budget == (1.5, Budget(1.5))
+    spent, budget = seen[-1].budget
+    assert budget == Budget(1.5)
+    assert spent >= 1.5
     assert "0:02 of 1.5s" in str(seen[-1])
     assert [asked.spent for asked in study.events if isinstance(asked, Asked)] == sorted(
         asked.spent for asked in study.events if isinstance(asked, Asked)

@@ -256,7 +256,7 @@ class EventLog:
             elapsed=elapsed,
             left=left if left < math.inf else None,
             worth=None if self.stopping.worth is None else (self.stopping.worth, self.stopping.limits.unit),
-            budget=None if clock is None else (min(clock.spent, clock.budget.amount), clock.budget),
+            budget=None if clock is None else (clock.spent, clock.budget),
             still=round(rest / each) if each and rest < math.inf else None,
             notes=[text for number, text in self._notes if number > after],
             last_event=self.committed.last_event,
