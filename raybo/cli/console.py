@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from raybo.record.budget import Budget
     from raybo.study.study import Study
 
-WHOLE = 10.0  # so many seconds and more are shown without tenths
-SLIGHTLY = 1.1  # what has used no more than so many times its budget has used that
+WHOLE = 10.0  # seconds, from which on tenths are left out
+SLIGHTLY = 1.1  # times the budget, up to which twice the budget is enough to go on
 
 
 def make_console() -> Console:
@@ -61,7 +61,7 @@ def writing() -> Iterator[None]:
         BrokenPipeError: nobody reads it any more.
         Unwritable: it cannot be written for another reason.
     """
-    from raybo.engine.in_process import Unwritable
+    from raybo.engine.outlet import Unwritable
 
     try:
         yield
@@ -83,7 +83,7 @@ def saying_how_to_go_on(how: str) -> Iterator[None]:
         RayboError: it cannot be written for another reason.
     """
     from raybo.common.errors import RayboError
-    from raybo.engine.in_process import UNREAD, Unwritable
+    from raybo.engine.outlet import UNREAD, Unwritable
 
     try:
         yield
@@ -250,7 +250,7 @@ def _amount(number: float) -> str:
 
 
 def _further(budget: Budget | None, spent: float, ran: int) -> str:
-    """Return an option that continues a study that has used so much of its budget in so many trials."""
+    """Return the option that continues a study, given what it has used of its budget and how many trials it ran."""
     from raybo.record.budget import duration
 
     if budget is None:

@@ -11,11 +11,7 @@ guards what they share.
 from __future__ import annotations
 
 import contextlib
-import errno
 import math
-import os
-import select
-import sys
 import threading
 import time
 from collections import deque
@@ -24,10 +20,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from raybo.common.errors import RayboError
-from raybo.common.messages import first_line, in_words
+from raybo.common.messages import in_words
 from raybo.engine.interruptions import Guard, OutOfTime
 from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
+from raybo.engine.outlet import UNREAD, Outlet, Unwritable
 from raybo.engine.plan import Plan
 from raybo.engine.progress import Watch
 from raybo.engine.study.ending import Ending
@@ -52,64 +48,6 @@ from raybo.study.confirmation import still_to_run
 SHOW_SECONDS = 0.2  # between two updates of the display
 LOOK_SECONDS = 1.0  # between two looks for requests while a trial reports
 STOP_REASON = "stopped by the user"
-UNREAD = "nobody reads the output any more"
-
-
-class Unwritable(RayboError):
-    """The output cannot be written, as its disk is full; says so without a remedy, which depends on the command."""
-
-    def __init__(self, error: OSError) -> None:
-        super().__init__(f"the output cannot be written ({error.strerror or first_line(error)})")
-
-
-class Outlet:
-    """What a trial in this process prints on. Use as a context, while the trials run."""
-
-    def __init__(self) -> None:
-        self._copies: list[int] = []  # of the descriptors: a display that finds its pipe closed replaces its own
-
-    def __enter__(self) -> Outlet:
-        for descriptor in (1, 2):
-            with contextlib.suppress(OSError):  # it is closed
-                self._copies.append(os.dup(descriptor))
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        while self._copies:
-            os.close(self._copies.pop())
-
-    def require(self, occurrence: Occurrence, data: EventData) -> None:
-        """Do nothing unless a trial ended like this because what it printed could not be written.
-
-        Raises:
-            BrokenPipeError: nobody reads it any more.
-            Unwritable: it cannot be written for another reason.
-        """
-        if occurrence not in (Occurrence.RAISED, Occurrence.WORKER_LOST):
-            return
-        said = f"{data.get('reason')} {data.get('traceback')}"
-        if ("BrokenPipeError" in said or "SIGPIPE" in said) and any(map(_is_unread, self._copies)):
-            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
-        for stream in filter(None, (sys.stdout, sys.stderr)):
-            try:
-                stream.flush()  # what could not be written is still to be
-                if occurrence is Occurrence.WORKER_LOST:  # unless nothing is buffered
-                    stream.write("\n")
-                    stream.flush()
-            except OSError as error:
-                if f"[Errno {error.errno}]" in said:
-                    raise Unwritable(error) from error
-            except ValueError:  # the job has closed it
-                continue
-
-
-def _is_unread(descriptor: int) -> bool:
-    """Return True if the other end of a pipe or a connection is closed."""
-    if not hasattr(select, "poll"):
-        return False
-    poll = select.poll()
-    poll.register(descriptor, 0)
-    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
 def reason_of(error: BaseException) -> str:

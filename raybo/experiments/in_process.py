@@ -16,8 +16,8 @@ from typing import Any
 import raybo
 from raybo.common.errors import ObjectiveError
 from raybo.engine.description import searcher_for
-from raybo.engine.in_process import Outlet
 from raybo.engine.lifecycle import Occurrence
+from raybo.engine.outlet import Outlet
 from raybo.engine.study.verdicts import missing_verdicts, with_value
 from raybo.engine.trial.checkpoints import Checkpoints
 from raybo.engine.trial.report_sender import Answer, AttemptInfo, ReportSender

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -13,7 +12,7 @@ import numpy as np
 from raybo.record.states import State
 from raybo.record.trial import Trial
 from raybo.reporting.formatting import abbreviated, shown
-from raybo.space import Array, Categorical, Parameter, choice_names
+from raybo.space import Array, Categorical, Parameter, choice_names, written
 from raybo.study.study import Study
 
 MOST_LEVELS = 60  # values of a stepped parameter that a curve shows; more are drawn like a continuum
@@ -56,10 +55,7 @@ class Axis:
         """The categories' names, as code where several would be shown alike; empty for numbers."""
         if not isinstance(self.parameter, Categorical):
             return []
-        names = choice_names(self.parameter.choices)
-        texts = [shown(name) for name in names]
-        times = Counter(texts)
-        return [text if times[text] == 1 else repr(name) for text, name in zip(texts, names, strict=True)]
+        return written(choice_names(self.parameter.choices), shown)
 
     @property
     def labels(self) -> list[str]:

@@ -27,7 +27,7 @@ def shown(value: Any) -> str:
 
 
 def abbreviated(texts: Sequence[str], longest: int) -> list[str]:
-    """Return texts of at most so many characters, of which different ones stay different: all cut at the same place."""
+    """Return texts cut to a length, all at the same place, so that different ones stay different."""
     different = len(set(texts))
     kept = longest - len(DOTS)
     numbered = (f"{text[: kept - len(str(k))]}{DOTS}{k}" for k, text in enumerate(texts, 1))

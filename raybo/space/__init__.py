@@ -5,7 +5,7 @@ A `Space` names parameters and deals in configurations; its `Cube` is the same s
 be run: encode(decode(x)).
 """
 
-from raybo.space.branches import branches_of, choice_names
+from raybo.space.branches import branches_of, choice_names, written
 from raybo.space.context import Reading, context_space, read_context, read_text
 from raybo.space.cube import Cube
 from raybo.space.numeric import named
@@ -41,4 +41,5 @@ __all__ = [
     "read_text",
     "same",
     "scrambled_sobol",
+    "written",
 ]

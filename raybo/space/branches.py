@@ -8,7 +8,8 @@ keys.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from raybo.space.parameters import Categorical, Float, Integer, Parameter
@@ -43,6 +44,13 @@ def branches_of(parameter: Parameter) -> list[tuple[Branch, Any]]:
     if not isinstance(parameter, Categorical) or not isinstance(parameter.choices, Sequence):
         return []
     return [(Branch(k, parameter.choices), choice) for k, choice in enumerate(parameter.choices) if _is_open(choice)]
+
+
+def written(choices: Sequence[Any], write: Callable[[Any], str] = str) -> list[str]:
+    """Return the choices as text, and by their `repr` where several would read alike."""
+    texts = [write(choice) for choice in choices]
+    times = Counter(texts)
+    return [text if times[text] == 1 else repr(choice) for text, choice in zip(texts, choices, strict=True)]
 
 
 def choice_names(choices: Sequence[Any]) -> list[Any]:

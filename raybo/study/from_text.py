@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from raybo.common.errors import SpaceError
 from raybo.common.messages import nearest
-from raybo.space import Categorical, Parameter, Row, Space, choice_names
+from raybo.space import Categorical, Parameter, Row, Space, choice_names, written
 from raybo.space.partial import checked
 
 
@@ -28,7 +27,7 @@ def read_row(space: Space, texts: Mapping[str, str]) -> Row:
 def read_value(parameter: Parameter, name: str, text: str) -> float | int:
     """Return a value as rows hold it: a number, or the position of a choice; SpaceError if it is none."""
     if isinstance(parameter, Categorical):
-        names = _texts(choice_names(parameter.choices))
+        names = written(choice_names(parameter.choices))
         if text not in names:
             raise SpaceError(f"{name}: {text!r} is not one of {', '.join(names)}")
         return names.index(text)
@@ -44,12 +43,6 @@ def _meant(name: str, known: Sequence[str]) -> str:
     last = name.rpartition(".")[2]
     ends = [each for each in known if each.rpartition(".")[2] == last]
     return f"; did you mean {ends[0]!r}?" if len(ends) == 1 else nearest(name, known)
-
-
-def _texts(choices: Sequence[Any]) -> list[str]:
-    """Return the choices as they are typed: in quotes, or by their `repr`, if others are written alike."""
-    texts = [str(choice) for choice in choices]
-    return [text if texts.count(text) == 1 else repr(choice) for text, choice in zip(texts, choices, strict=True)]
 
 
 def _number(text: str) -> float:

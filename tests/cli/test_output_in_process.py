@@ -1,4 +1,4 @@
-"""What trials print in the command's own process, and what becomes of a study whose output cannot be written."""
+"""Show where the output of in-process trials goes, and how a study ends if it cannot be written."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import pytest
 
 import raybo
 from raybo.common.errors import RayError, TrialError
-from raybo.engine.in_process import Unwritable
+from raybo.engine.outlet import Unwritable
 from raybo.experiments.in_process import tune_here
 from raybo.journal import requests
 from raybo.record.events import Kind
