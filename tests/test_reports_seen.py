@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 import raybo
-from raybo.cli.console import conclude
+from raybo.cli.conclusion import conclude
 from raybo.engine.description import searcher_for
 from raybo.engine.lifecycle import Life
 from raybo.engine.plan import Plan

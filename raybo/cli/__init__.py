@@ -1,7 +1,6 @@
 """The command line. Exit status: 0 success, 1 failure, 2 wrong use, 130 stopped by Ctrl-C.
 
-When the reader of a pipe has gone (`raybo show ... | head`), click and rich end the command with 1, silently; a study
-says how to go on.
+If the reader of a pipe has gone (`raybo show ... | head`), a command ends with 1, silently; a study says how to go on.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import cast
 import click
 
 import raybo
-from raybo.cli.console import say
+from raybo.cli.console import drop_output, reason_if_unwritable, say
 from raybo.common.errors import MethodError, ObjectiveError, RayboError, SpaceError
 from raybo.common.messages import near, shortened
 from raybo.common.terminal import visible
@@ -76,6 +75,8 @@ def main() -> None:
     gc.set_threshold(50_000, 20, 100)  # what a journal holds stays: to look for garbage in it takes a sixth of `show`
     try:
         cli(prog_name="raybo", standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except click.ClickException as error:
         vars(error)["message"] = shortened(visible(error.message))  # of what was typed
         error.show()
@@ -88,6 +89,14 @@ def main() -> None:
             raise
         say("Error: the current directory no longer exists; go to one that does", err=True)
         sys.exit(1)
+    except BrokenPipeError:
+        drop_output()
+        sys.exit(1)
+    except OSError as error:
+        if error.filename is None and (why := reason_if_unwritable(error)):
+            say(f"Error: {why}", err=True)
+            sys.exit(1)
+        raise
     except (click.Abort, KeyboardInterrupt) as stopped:
         if isinstance(stopped.__cause__, EOFError):  # click takes the end of any file for Ctrl-C, and says nothing
             raise stopped.__cause__ from None

@@ -26,7 +26,8 @@ from raybo.cli.arguments import (
     pairs,
     read_list,
 )
-from raybo.cli.console import conclude, make_console, say, say_json
+from raybo.cli.conclusion import conclude
+from raybo.cli.console import make_console, say, say_json
 from raybo.common.messages import counted
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from raybo.cli.arguments import FILE, JSON, PATH, SETTINGS, at_most_one, pairs
-from raybo.cli.console import job_output, make_console, say, say_json, saying_how_to_go_on, writing
+from raybo.cli.console import make_console, say, say_json, saying_how_to_go_on, writing
+from raybo.cli.job_output import job_output
 from raybo.common.errors import MethodError
 
 if TYPE_CHECKING:

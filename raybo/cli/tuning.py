@@ -25,17 +25,9 @@ from raybo.cli.arguments import (
     pairs,
     read_list,
 )
-from raybo.cli.console import (
-    conclude,
-    job_output,
-    make_console,
-    make_display,
-    require_result,
-    say,
-    say_json,
-    saying_how_to_go_on,
-    writing,
-)
+from raybo.cli.conclusion import conclude, require_result
+from raybo.cli.console import make_console, make_display, say, say_json, saying_how_to_go_on, writing
+from raybo.cli.job_output import job_output
 from raybo.common.files import STANDARD_OUTPUT
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ import errno
 import os
 import select
 import sys
+from typing import TextIO
 
 from raybo.common.errors import RayboError
 from raybo.common.messages import first_line
@@ -52,16 +53,28 @@ class Outlet:
         if ("BrokenPipeError" in said or "SIGPIPE" in said) and any(map(_is_unread, self._copies)):
             raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
         for stream in filter(None, (sys.stdout, sys.stderr)):
-            try:
-                stream.flush()  # what could not be written is still to be
-                if occurrence is Occurrence.WORKER_LOST:  # unless nothing is buffered
-                    stream.write("\n")
-                    stream.flush()
-            except OSError as error:
-                if f"[Errno {error.errno}]" in said:
-                    raise Unwritable(error) from error
-            except ValueError:  # the job has closed it
-                continue
+            error = write_error(stream, is_tried=occurrence is Occurrence.WORKER_LOST)
+            if error is not None and f"[Errno {error.errno}]" in said:
+                raise Unwritable(error) from error
+
+
+def write_error(stream: TextIO, *, is_tried: bool) -> OSError | None:
+    """Return the error with which a stream cannot be written; None if it can be, or is closed.
+
+    Args:
+        stream: what is buffered is written.
+        is_tried: a line end is written too, as there may be nothing buffered.
+    """
+    try:
+        stream.flush()
+        if is_tried:
+            stream.write("\n")
+            stream.flush()
+    except OSError as error:
+        return error
+    except ValueError:  # a job has closed it
+        pass
+    return None
 
 
 def _is_unread(descriptor: int) -> bool:

@@ -107,6 +107,11 @@ def budget_of(planned: Planned) -> Budget | None:
     return None if planned.budget is None else Budget(planned.budget, planned.price, planned.cost)
 
 
+def as_kept(spent: float) -> float:
+    """Return how much of a budget is used as events keep it, in nine digits."""
+    return float(f"{spent:.9g}")
+
+
 def used(events: Sequence[Event], budget: Budget) -> float:
     """Return how much of a budget the commands have used whose events these are, in its unit.
 

@@ -17,7 +17,7 @@ from raybo.common.arguments import is_number, whole_number
 from raybo.common.errors import TrialError
 from raybo.common.messages import shown
 from raybo.record.append_only import Grown
-from raybo.record.budget import Budget, budget_of
+from raybo.record.budget import Budget, as_kept, budget_of
 from raybo.record.events import (
     Asked,
     AttemptEvent,
@@ -130,7 +130,7 @@ class History:
         if spent is None:
             return self
         other = self.copy()
-        other.spent = float(f"{spent:.9g}")  # as it is kept
+        other.spent = as_kept(spent)
         return other
 
     @property

@@ -60,8 +60,6 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound=Event)
 
 NO_CONTEXT = "its context is not known; its value counts, but nothing is learned from it about contexts"
-
-
 OF_TRIAL = "a trial is its number or what ask returned, and goes with a value, a text or a context as declared"
 
 

@@ -430,6 +430,18 @@ def test_showing_may_be_cut_short_by_its_reader(journal, arguments):
     assert (done.returncode, done.stderr) == (1, b"")
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("is_buffered", [True, False])
+@pytest.mark.parametrize("command", ["--version", "tune --help", "methods", "schedulers --json", "completion bash"])
+def test_output_on_a_full_disk_is_a_line(command, is_buffered):
+    environment = {**os.environ, "PYTHONUNBUFFERED": "" if is_buffered else "1"}
+    words = [sys.executable, "-m", "raybo.cli", *command.split()]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr == "Error: the output cannot be written (No space left on device)\n"
+
+
 def test_methods_are_listed_with_their_options(run):
     code, out, err = run("methods")
     assert (code, err) == (0, ""), (out, err)
@@ -929,7 +941,8 @@ def test_the_command_is_there_as_a_module():
 
 def test_a_place_far_away_is_told_whole(monkeypatch, tmp_path):
     """A job of a cluster runs in a directory of its own, from which the way to the journal says nothing."""
-    from raybo.cli.console import conclude, make_console
+    from raybo.cli.conclusion import conclude
+    from raybo.cli.console import make_console
 
     deep = tmp_path.joinpath(*"abcdefgh")
     deep.mkdir(parents=True)

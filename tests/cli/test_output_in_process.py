@@ -11,7 +11,7 @@ import sys
 import pytest
 
 import raybo
-from raybo.cli.console import job_output
+from raybo.cli.job_output import job_output
 from raybo.record.states import State
 from tests.command_line import raybo_command
 
@@ -172,7 +172,7 @@ def test_more_than_what_is_used_of_a_budget_continues(run, trials, budget, shown
 
 
 def test_time_and_money_used_are_shown_too():
-    from raybo.cli.console import _further, _used
+    from raybo.cli.conclusion import _further, _used
     from raybo.record.budget import Budget
 
     assert _used(3_725.0, Budget(60.0)) == "1h2m5s of 1m used"

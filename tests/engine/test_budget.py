@@ -88,11 +88,12 @@ def test_earlier_commands_count(tmp_path):
     assert len(raybo.tune(job, in_process=True, trials=len(first.trials) + 2, storage=path).trials) > len(more.trials)
 
 
-def test_money_is_used_by_trials():
-    study = tune(job, budget=0.001, price=3600 * 0.001 / 0.3)
-    assert study.ended == "the budget of 0.001 at 12 an hour is used"
+@pytest.mark.parametrize(("budget", "said"), [(0.001, "0.001 at 12"), (1e-9, "1e-09 at 1.2e-05")])
+def test_money_is_used_by_trials(budget, said):
+    study = tune(job, budget=budget, price=3600 * budget / 0.3)
+    assert study.ended == f"the budget of {said} an hour is used"
     assert sum(trial.seconds or 0.0 for trial in study.trials) == pytest.approx(0.3, abs=0.05)
-    assert next(event.spent for event in study.events if isinstance(event, Ended)) >= 0.001
+    assert next(event.spent for event in study.events if isinstance(event, Ended)) >= budget * (1 - 1e-9)
 
 
 def test_the_clock_counts_processes_only_for_money():

@@ -60,6 +60,30 @@ print("after", rest)
         assert f"{said}\\n" in after
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs the C library by its name")
+@pytest.mark.parametrize(
+    "captured", ["capture_output(Path(here), ('s', 3, 1), lambda *_: None, rest)", "output_to(Path(here, 'out'))"]
+)
+def test_what_c_has_buffered_belongs_to_its_trial(tmp_path, captured):
+    code = f"""
+import ctypes, sys
+from pathlib import Path
+from raybo.engine.trial.captured_output import capture_output
+from raybo.engine.trial.rank import output_to
+here, rest, puts = sys.argv[1], [], ctypes.CDLL(None).puts
+puts(b"before")
+with {captured}:
+    puts(b"said in the trial")
+puts(b"after")
+print(rest[0][1] if rest else Path(here, "out").read_bytes())
+"""
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path], env=buffered, capture_output=True, text=True, check=True
+    )
+    assert sorted(done.stdout.splitlines()) == ["after", repr(b"said in the trial\n"), "before"]
+
+
 def test_output_belongs_to_the_trial_that_printed_it(tmp_path):
     assert catch(tmp_path, lambda: os.write(1, b"one")) == [(0, b"one")]
     assert catch(tmp_path, lambda: None) == []

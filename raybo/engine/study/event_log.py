@@ -27,7 +27,7 @@ from raybo.engine.study.timings import Timings
 from raybo.job.objective import Objective
 from raybo.journal import Journal, clean
 from raybo.journal.side_files import without_password
-from raybo.record.budget import Budget, used
+from raybo.record.budget import Budget, as_kept, used
 from raybo.record.code_changes import last_code
 from raybo.record.confirmed import again_count
 from raybo.record.events import (
@@ -286,7 +286,7 @@ class EventLog:
         """Record why the study ends before its trials have all been run, unless that was the last that was said."""
         last = self._last
         if not isinstance(last, Ended) or last.reason != reason:
-            self.add(Ended(reason=reason, spent=None if self.clock is None else round(self.clock.spent, 6)))
+            self.add(Ended(reason=reason, spent=None if self.clock is None else as_kept(self.clock.spent)))
 
     def _front(self) -> tuple[int, float] | None:
         """Size and hypervolume of the committed front, found anew when a trial has finished; None with one metric."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import tempfile
 import threading
 import time
@@ -21,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from raybo.common import systems
+from raybo.common import streams, systems
 
 KEPT_BYTES = 100_000  # the last of a trial's output
 FILE_BYTES = 10 * KEPT_BYTES  # a worker's file that is longer begins anew
@@ -57,7 +56,7 @@ class Capture:
 
     def begin(self, owner: Owner, send: Send) -> None:
         """Capture what is printed from now on."""
-        _flush()
+        streams.flush()
         with self._lock:
             size = os.fstat(self._own).st_size
             if size > HEADER_BYTES:
@@ -70,7 +69,7 @@ class Capture:
 
     def end(self) -> tuple[Chunk, Any]:
         """Stop capturing; return what has not been sent, and what sending the last chunk returned."""
-        _flush()
+        streams.flush()
         self._running.clear()
         for descriptor, before in zip((1, 2), self._before, strict=True):
             os.dup2(before, descriptor)
@@ -158,9 +157,3 @@ def read_unsent(directory: Path, owner: Owner, received: int) -> Chunk:
                 file.seek(first)
                 return int(before) + first - int(start), file.read(KEPT_BYTES)
     return received, b""
-
-
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):  # the job may have replaced or closed it
-            stream.flush()

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from raybo.common import systems
+from raybo.common import streams, systems
 from raybo.common.environment import environment
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.trial.checkpoints import Checkpoints
@@ -196,25 +196,12 @@ def output_to(path: Path | None) -> Iterator[None]:
         yield
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    before = os.dup(1), os.dup(2)
     written = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | systems.NOFOLLOW | systems.CLOEXEC, 0o666)
     try:
-        _flush()
-        os.dup2(written, 1)
-        os.dup2(written, 2)
-        yield
+        with streams.redirected(1, 2, to=written):
+            yield
     finally:
-        _flush()
-        for descriptor, saved in zip((1, 2), before, strict=True):
-            os.dup2(saved, descriptor)
-            os.close(saved)
         is_empty = os.fstat(written).st_size == 0
         os.close(written)
         if is_empty:
             path.unlink(missing_ok=True)
-
-
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):  # the job may have replaced or closed it
-            stream.flush()
