@@ -147,6 +147,13 @@ def test_tests_of_the_default_follow_from_the_runs():
             seeds = range(10, 16) if "development" in name else range(60, 68)
             with_first = f"(first-study|{OF_TREES}.*)"
             problems = with_first if name.endswith("trees") else f"(?!{with_first}).*"
+        elif name.startswith(("rough: ", "in its place: ")):
+            file, one, other = (
+                "default/rough.csv",
+                "auto-noise-for-far" if "place" in name else "auto-noise-if-rough",
+                "auto",
+            )
+            seeds, problems = range(120, 123), TREES["development" if "development" in name else "validation"]
         elif name.startswith(("ranked: ", "less `")):
             file, other = "default/ranked.csv", name.split("`")[1] if "`" in name else "auto-0.2"
             part = re.search(r": (\w+), (jobs with trees)?", name)
@@ -160,7 +167,7 @@ def test_tests_of_the_default_follow_from_the_runs():
         counts = (by_problem(file, one, other, measure, problems, seeds)[1] for measure in ("final", "mean"))
         assert printed_counts == ", ".join(counts), row
         checked += 1
-    assert checked == 33
+    assert checked == 37
     text = " ".join(" ".join(lines).split())
     found = (
         by_problem("default/validation.csv", "auto", "auto-0.1", m, ".*", range(30, 36))[1] for m in ("mean", "final")

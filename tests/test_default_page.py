@@ -265,6 +265,12 @@ def far():
     yield from tried("far.csv", "auto-looking-far", "auto", (*range(10, 16), *range(60, 68)), "far: ")
 
 
+def rough():
+    sets = {words: chosen for words, chosen in NOISE.items() if chosen.endswith("trees")}
+    for variant, prefix in (("auto-noise-if-rough", "rough: "), ("auto-noise-for-far", "in its place: ")):
+        yield from tried("rough.csv", variant, "auto", (120, 121, 122), prefix, sets)
+
+
 def ranked():
     seeds = (*range(100, 103), *range(110, 116))
     yield from tried("ranked.csv", "auto", "auto-0.2", seeds, "ranked: ", NOISE | ALL_TREES)
@@ -323,6 +329,7 @@ def the_page():
 TABLES = {
     "noise": noise,
     "far": far,
+    "rough": rough,
     "ranked": ranked,
     "beside 0.1": beside_0_1,
     "history": history,
