@@ -25,6 +25,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal, cast
 
 import numpy as np
@@ -138,12 +139,19 @@ def paired_test(differences: Array) -> tuple[float, int]:  # (n,)
 
     Differences of 0 say nothing for either side, and are left out; p is exact for what is left.
     """
-    from scipy.stats import rankdata, wilcoxon
+    from scipy.stats import rankdata
 
     found = differences[differences != 0.0]
-    if len(found) == 0:
-        return 1.0, 0
-    return float(wilcoxon(found).pvalue), int(np.sign((np.sign(found) * rankdata(np.abs(found))).sum()))
+    signed_ranks = np.sign(found) * rankdata(np.abs(found))
+    side = int(np.sign(signed_ranks.sum()))
+    return _p_of_ranks(tuple(sorted((side or 1) * signed_ranks))), side
+
+
+@lru_cache(maxsize=4_096)  # a cache only: with equal ranks, every assignment of signs is gone through
+def _p_of_ranks(signed_ranks: tuple[float, ...]) -> float:
+    from scipy.stats import wilcoxon
+
+    return float(wilcoxon(signed_ranks).pvalue) if signed_ranks else 1.0
 
 
 def mcnemar(differences: Array) -> float:  # (n,)
