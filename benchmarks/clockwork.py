@@ -210,11 +210,17 @@ def simulate(
     return simulation
 
 
+async def others_ended() -> None:
+    """Wait for all other tasks of this loop, such as commits that were cancelled."""
+    await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}), return_exceptions=True)
+
+
 @contextlib.contextmanager
 def _clock() -> Iterator[ClockLoop]:
     loop = ClockLoop()
     try:
         yield loop
+        loop.run_until_complete(others_ended())
     finally:
         loop.close()
 

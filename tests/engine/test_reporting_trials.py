@@ -212,7 +212,12 @@ def test_artifacts_are_where_they_are_wanted(tmp_path, log):
         raybo.tune(job_of(log), artifacts=tmp_path)
 
 
-ASHA = {"method": "sobol", "scheduler": "asha", "scheduler_options": {"eta": 2, "variant": "promote"}}
+ASHA = {
+    "scheduler": "asha",
+    "scheduler_options": {"eta": 2, "variant": "promote"},
+    # one worse than the other: whichever of two comes first, some are among the better half only later
+    "enqueue": [{"x": 0.9 - 0.1 * i} for i in range(8)],
+}
 
 
 def check_promoted(study):
