@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 
 from raybo import methods
-from raybo.methods.parts import fitting
 from raybo.searcher import Searcher
 from raybo.testing import MethodContract
 from raybo.testing.histories import SPACES
@@ -43,13 +40,9 @@ class TestMethods(OfRaybo):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("short_chains")
 class TestSlowMethods(OfRaybo):
     largest = 8
-
-    @pytest.fixture(autouse=True)
-    def short_chains(self, monkeypatch):
-        """Sample a tenth of the chain, as the contract says nothing of its quality."""
-        monkeypatch.setattr(fitting, "sample_hmc", partial(fitting.sample_hmc, burn_in=20, thin=1))
 
     def cases(self):
         return [name for name in methods.METHODS if name in SLOW]

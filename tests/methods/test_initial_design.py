@@ -37,6 +37,7 @@ def test_short_studies_have_short_designs(d, planned, published, size):
 DESIGNS = [*((name, {}) for name in METHODS if not needs_context(name)), ("auto", {"initial": 10})]
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize(("name", "options"), DESIGNS)
 def test_design_points_promise_no_gain(name, options):
     """A study is not ended for small gains inside a design; the other proposals do say what they gain."""

@@ -109,6 +109,7 @@ def test_predicted_values_have_added_variance():
     assert np.flatnonzero(at_home).tolist() == [12]
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("method", [name for name in METHODS if not needs_context(name)])
 def test_every_method_goes_on_with_pruned_trials(method):
     searcher = Searcher(floats(2), method, seed=0, trials=30, steps=9, scheduler="asha")
