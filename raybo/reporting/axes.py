@@ -143,11 +143,11 @@ def leader_in_words(study: Study) -> str:
 
 def centre(study: Study, *axes: Axis) -> Trial | None:
     """The leader, or else the best finished trial, in whose configuration these parameters are open; None for none."""
-    done = [trial for trial in study.trials if trial.state is State.FINISHED]
     if (best := leader(study)) is not None:
         is_open = ~np.isnan(places_of(study, [best])[0])
         if all(is_open[axis.index] for axis in axes):
             return best
+    done = [trial for trial in study.trials if trial.state is State.FINISHED]
     places = places_of(study, done)[:, [axis.index for axis in axes]]
     having = [trial for trial, at in zip(done, places, strict=True) if not np.isnan(at).any()]
     order = study.goal.best_first([cast(float, trial.value) for trial in having])
