@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 from unittest import mock
 
 import numpy as np
@@ -62,6 +62,9 @@ class _Jumps(selectors.BaseSelector):
 
     def get_key(self, fileobj: Any) -> Any:
         raise KeyError(fileobj)
+
+
+Loop = TypeVar("Loop", bound=asyncio.AbstractEventLoop)
 
 
 class ClockLoop(asyncio.SelectorEventLoop):
@@ -182,7 +185,7 @@ def simulate(
         function: what trials are worth, in place of the objective itself.
     """
     simulation = Simulation(workers)
-    with tempfile.TemporaryDirectory() as directory, limit_threads(1), _clock() as loop:
+    with tempfile.TemporaryDirectory() as directory, limit_threads(1), to_its_end(ClockLoop()) as loop:
         description = searcher_for(objective, method, seed, {}, None).description
         plan = Plan(
             description=description,
@@ -210,17 +213,16 @@ def simulate(
     return simulation
 
 
-async def others_ended() -> None:
-    """Wait for all other tasks of this loop, such as commits that were cancelled."""
+async def _others_ended() -> None:
     await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}), return_exceptions=True)
 
 
 @contextlib.contextmanager
-def _clock() -> Iterator[ClockLoop]:
-    loop = ClockLoop()
+def to_its_end(loop: Loop) -> Iterator[Loop]:
+    """Close a loop after the block, once tasks that are left, such as commits that were cancelled, have ended."""
     try:
         yield loop
-        loop.run_until_complete(others_ended())
+        loop.run_until_complete(_others_ended())
     finally:
         loop.close()
 

@@ -94,14 +94,14 @@ def figures(
                     pair.append(known[name, task, seed]["regret"][: max(after)])
                 shares.append((task, np.array(pair)))
         for budget in after:
-            yield share(arm, budget, [(task, pair[:, budget - 1]) for task, pair in shares])
+            yield share_of(arm, budget, [(task, pair[:, budget - 1]) for task, pair in shares])
 
 
 def _key(row: Row) -> tuple[str, str, int]:
     return row["arm"], row["task"], row["seed"]
 
 
-def share(arm: str, budget: int, pairs: Sequence[tuple[str, NDArray[np.float64]]]) -> Figure:
+def share_of(arm: str, budget: int, pairs: Sequence[tuple[str, NDArray[np.float64]]]) -> Figure:
     """The mean regret with priors as a share of that without, and its interval over tasks."""
     tasks = list(dict.fromkeys(task for task, _ in pairs))
     means = np.array([np.mean([pair for each, pair in pairs if each == task], axis=0) for task in tasks])

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.priors import PARTS, share
+from benchmarks.priors import PARTS, share_of
 from benchmarks.rows_jobs import KINDS
 from tests.kept_runs import DOCS
 
@@ -36,7 +36,7 @@ def row(words, file, part, seeds, arm):
             for task in part
             for seed in seeds
         ]
-        cells.append(share(arm, budget, pairs).measured.partition(";")[0] + ")")
+        cells.append(share_of(arm, budget, pairs).measured.partition(";")[0] + ")")
     return f"| {words} | {' | '.join(cells)} |"
 
 

@@ -9,7 +9,7 @@ import os
 import pytest
 
 import raybo
-from benchmarks.clockwork import others_ended
+from benchmarks.clockwork import to_its_end
 from raybo.engine.lifecycle import Life, Phase
 from raybo.engine.plan import Plan
 from raybo.engine.run_options import RunOptions
@@ -50,17 +50,6 @@ class Counted:
 
 
 @contextlib.contextmanager
-def loop_to_its_end():
-    """An event loop; a commit that is still on its way when a report has been answered is over when it is closed."""
-    loop = asyncio.new_event_loop()
-    try:
-        yield loop
-        loop.run_until_complete(others_ended())
-    finally:
-        loop.close()
-
-
-@contextlib.contextmanager
 def judging_with(path, name, **options):
     description = Description(
         "job", job.goals, job.space, "random", 0, steps=STEPS, scheduler=name, scheduler_options=options
@@ -69,8 +58,9 @@ def judging_with(path, name, **options):
         description=description, path=path, trials=12, workers=1, elastic=False, grows=False, takes_all_room=False,
         options=RunOptions(), driver=os.getpid(),
     )  # fmt: skip
+    # closed last: a commit may still be on its way when a report has been answered
     with (
-        loop_to_its_end() as loop,
+        to_its_end(asyncio.new_event_loop()) as loop,
         contextlib.closing(EventLog(plan, job, Timings(1, False))) as log,
     ):
         judge = Judge(log, lambda *_: pytest.fail("no verdict ends it"))
