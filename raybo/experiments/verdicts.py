@@ -25,10 +25,10 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Literal, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raybo.experiments.plan import GREATER_IS_BETTER, Claim, Experiment
 from raybo.experiments.results import Row, of
@@ -142,16 +142,19 @@ def paired_test(differences: Array) -> tuple[float, int]:  # (n,)
     from scipy.stats import rankdata
 
     found = differences[differences != 0.0]
-    signed_ranks = np.sign(found) * rankdata(np.abs(found))
-    side = int(np.sign(signed_ranks.sum()))
-    return _p_of_ranks(tuple(sorted((side or 1) * signed_ranks))), side
+    ranks = np.rint(2.0 * rankdata(np.abs(found))).astype(np.int64)  # twice: means of equal ones end in a half
+    up, down = int(ranks[found > 0.0].sum()), int(ranks[found < 0.0].sum())
+    at_least = float(_sums_of(ranks)[max(up, down) :].sum())
+    return min(1.0, 2.0 * at_least), int(np.sign(up - down))
 
 
-@lru_cache(maxsize=4_096)  # a cache only: with equal ranks, every assignment of signs is gone through
-def _p_of_ranks(signed_ranks: tuple[float, ...]) -> float:
-    from scipy.stats import wilcoxon
-
-    return float(wilcoxon(signed_ranks).pvalue) if signed_ranks else 1.0
+def _sums_of(ranks: NDArray[np.int64]) -> Array:  # (n,) whole numbers -> (s + 1,)
+    """The probability of each sum of those that are kept, from 0 to s, if each is by the toss of a coin."""
+    found = np.ones(1)
+    for rank in ranks.tolist():
+        beyond = np.zeros(rank)
+        found = 0.5 * (np.concatenate([found, beyond]) + np.concatenate([beyond, found]))
+    return found
 
 
 def mcnemar(differences: Array) -> float:  # (n,)
@@ -188,8 +191,5 @@ def typical(differences: Array) -> tuple[float, float, float]:  # (n,)
     n = len(differences)
     i, j = np.triu_indices(n)
     means = np.sort(0.5 * (differences[i] + differences[j]))
-    ways = np.ones(1)  # in which so many of the ranks 1..n add up to 0, 1, ...
-    for rank in range(1, n + 1):
-        ways = np.concatenate([ways, np.zeros(rank)]) + np.concatenate([np.zeros(rank), ways])
-    left_out = max(0, int((np.cumsum(ways) / 2.0**n <= LEVEL / 2.0).sum()) - 1)
+    left_out = max(0, int((np.cumsum(_sums_of(np.arange(1, n + 1))) <= LEVEL / 2.0).sum()) - 1)
     return float(np.median(means)), float(means[left_out]), float(means[-1 - left_out])

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.stats import rankdata, wilcoxon
 
 import raybo
 from raybo.experiments import Claim, Entry, Experiment, Problem, page, table
@@ -266,7 +267,32 @@ def test_the_typical_difference_and_its_interval():
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=7))  # 2^n permutations, where some are equal
+@given(st.lists(st.integers(-4, 4).filter(bool), min_size=1, max_size=10))
+def test_the_paired_test_goes_through_every_assignment_of_signs(differences):
+    """Also where some are equal: the share of assignments whose sum is as far from its mean."""
+    ranks = rankdata(np.abs(differences))
+    sums = np.array(list(itertools.product([0.0, 1.0], repeat=len(ranks)))) @ ranks
+    found = ranks[np.array(differences) > 0].sum()
+    as_far = np.abs(sums - ranks.sum() / 2.0) >= abs(found - ranks.sum() / 2.0)
+    assert paired_test(np.array(differences, dtype=float))[0] == pytest.approx(as_far.mean(), rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [14, 50, 51, 80])
+def test_the_paired_test_is_exact_for_many_pairs(n):
+    rng = np.random.default_rng(n)
+    for shift in (0.0, 0.3, 1.0):
+        differences = rng.standard_normal(n) + shift
+        assert paired_test(differences)[0] == pytest.approx(wilcoxon(differences, method="exact").pvalue, rel=1e-9)
+
+
+def test_equal_differences_among_many_are_not_tested_by_a_normal_distribution():
+    """Its p is 0.0498, which would decide this claim; of all 16,384 assignments of signs, 880 are as extreme."""
+    differences = np.array([-3.0, -2, 4, 4, 4, -1, 5, 5, 4, 4, -2, -2, -2, 3])
+    assert paired_test(differences) == (880 / 2**14, 1)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40))
 def test_the_paired_test_is_symmetric(differences):
     (p, sign), (opposite, other) = paired_test(np.array(differences)), paired_test(-np.array(differences))
     assert p == pytest.approx(opposite, rel=1e-9)
@@ -316,7 +342,7 @@ def test_costs_are_unknown_in_journals_of_0_1():
     for study in studies.values():
         for i, trial in enumerate(study.trials):
             asked = replace(trial._record.asked, suggest_processor_seconds=None)
-            study.trials[i] = Trial(i, replace(trial._record, asked=asked), trial._declared)
+            study.ledger.trials[i] = Trial(i, replace(trial._record, asked=asked), trial._declared)
     rows = measured(plan, studies)
     assert [verdict.word for verdict in judge(plan, rows)] == ["not judged"]
     assert "processor s" not in page(plan, rows)
