@@ -264,6 +264,26 @@ def test_a_retried_trial_repeats_its_steps(path):
     assert raybo.load(path).trials[0].last_run == [(1, 1.5), (2, 2.5), (3, 3.5)]
 
 
+@pytest.mark.parametrize("reopened", [False, True])
+def test_a_promoted_trial_continues_after_the_step_where_it_was_paused(path, reopened):
+    asha = {"scheduler": "asha", "scheduler_options": {"variant": "promote", "eta": 2}}
+    searcher = Searcher(SPACE, seed=0, steps=8, storage=path, **asha)
+    for height in (3.0, 1.0, 2.0, 0.0):
+        trial = searcher.ask()
+        if searcher.report(trial, height).pause:
+            searcher.pause(trial)
+    trial = searcher.promoted()
+    if reopened:
+        searcher.close()
+        searcher = Searcher(storage=path)
+    with searcher:
+        searcher.report(trial, 7.0)
+        assert searcher.trials[trial.number].reports == [trial.reports[0], (2, 7.0)]
+        searcher.retry(trial)
+        searcher.report(trial, 5.0)  # it starts again: its first step
+        assert searcher.trials[trial.number].last_run == [(1, 5.0)]
+
+
 def test_a_failed_write_is_made_up_for(path, monkeypatch):
     searcher = Searcher(SPACE, seed=0, storage=path)
     journal = searcher._kept._journal

@@ -363,3 +363,48 @@ def test_configurations_are_copies():
     assert trial.config == before
     assert layers == [[16], [32, 32]]
     assert all(trial.config["layers"] in [[16], [32, 32]] for trial in searcher.ask(6))
+
+
+def test_what_users_change_is_their_own():
+    searcher = Searcher({"x": Float(0, 1)}, metrics={"a": "max", "b": "min"}, constraints={"a": "<= 2"}, seed=0)
+    for i in range(4):
+        searcher.tell(searcher.ask(), {"a": i, "b": i, "more": [i]})
+    before = [(t.values, t.violations, t.tags, t.details) for t in searcher.trials]
+    volume = searcher.hypervolume({"a": -1, "b": 10})
+    for trial in searcher.trials:
+        trial.values["a"] = 100
+        trial.violations.clear()
+        trial.tags["centre"] = [0.5]
+        trial.details["metrics"]["more"].append(9)
+    assert [(t.values, t.violations, t.tags, t.details) for t in searcher.trials] == before
+    assert searcher.hypervolume({"a": -1, "b": 10}) == volume
+    searcher.front.clear()
+    assert len(searcher.front) == 3
+
+
+def test_trials_are_read_only():
+    """A user who ranks them does not move them; a slice is his own, and the view grows with the study."""
+    searcher = Searcher({"x": Float(0, 1)}, seed=0)
+    trials = searcher.trials
+    for height in (3.0, 1.0, 2.0):
+        searcher.tell(searcher.ask(), height)
+    for change in ("sort", "append", "pop", "clear", "reverse", "insert", "extend", "remove"):
+        assert not hasattr(trials, change)
+    with pytest.raises(TypeError):
+        del trials[0]
+    part = trials[:2]
+    part.clear()
+    assert [trial.number for trial in sorted(trials, key=lambda trial: trial.value)] == [1, 2, 0]
+    assert trials == list(trials) == searcher.trials
+    assert len(trials) == 3
+    assert trials[-1].number == 2
+    expected = searcher.expectations
+    if expected is not None:
+        expected[0] = (0.0, 0.0)
+        assert searcher.expectations.get(0) != (0.0, 0.0)
+
+
+def test_a_reason_may_be_missing():
+    searcher = Searcher({"x": Float(0, 1)}, seed=0)
+    assert searcher.fail(searcher.ask(), None).reason == ""
+    assert searcher.retry(0, None).reason == "it starts again"

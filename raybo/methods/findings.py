@@ -130,12 +130,13 @@ class Findings:
         return self._once("best_expected", self._best_expected)
 
     @property
-    def expectations(self) -> Mapping[int, Expected] | None:
+    def expectations(self) -> dict[int, Expected] | None:
         """For each finished trial, the value that a model expects and its standard deviation, in the user's units.
 
         Empty if too few trials have finished for a model; None with several metrics or a context.
         """
-        return self._once("expectations", self._expectations)
+        found = self._once("expectations", self._expectations)
+        return None if found is None else dict(found)
 
     def expected(self, trial: Trial | int) -> Expected | None:
         """The value that a model expects of a trial's configuration, and its standard deviation, in the user's units.

@@ -1,4 +1,4 @@
-"""An append-only sequence: the first n items of a list that may grow, so that a snapshot costs nothing."""
+"""Append-only sequences: a snapshot of a list that may grow, which costs nothing, and a read-only view of one."""
 
 from __future__ import annotations
 
@@ -62,3 +62,35 @@ class Grown(Sequence[T], Generic[T]):
 
     def __reduce__(self) -> tuple[Any, ...]:  # without what others have added
         return type(self), (list(self),)
+
+
+class ReadOnly(Sequence[T], Generic[T]):
+    """A list as others see it: it changes with the list, and they cannot change it. A slice is a list of its own."""
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: list[T]) -> None:
+        self._items = items
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        return self._items[index]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._items)
+
+    def __eq__(self, other: object) -> bool:
+        return self._items == (other._items if isinstance(other, ReadOnly) else other)
+
+    __hash__ = None  # type: ignore[assignment]  # as a list
+
+    def __repr__(self) -> str:
+        return repr(self._items)

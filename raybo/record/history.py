@@ -180,6 +180,7 @@ class History:
                 reason=event.reason or "",
                 seconds=record.seconds if isinstance(event, Resumed) else None,
                 resumed_after=record.checkpoint or 0,
+                was_promoted=isinstance(event, Resumed),
             )
         seconds = event.seconds
         if record.seconds is not None:  # it ran before it was paused

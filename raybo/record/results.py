@@ -80,7 +80,7 @@ def reported(value: Any, number: int, goals: Goals = ONE, judged: str | None = N
 
 
 def step_of(step: int | None, number: int, history: History) -> int:
-    """Return the step of a trial's next report, by default the one after the last.
+    """Return the step of a trial's next report, by default the one after the last; of one that starts again, the first.
 
     Raises:
         TrialError: it is no whole number, not above those before, or beyond the last step of a run.
@@ -89,7 +89,8 @@ def step_of(step: int | None, number: int, history: History) -> int:
     last = record.step
     if record.attempt > 1:
         last = record.last_run[-1][0] if record.last_run and record.resumed_after is None else 0
-    at = last + 1 if step is None else whole_number(step, f"trial {number}: step", error=TrialError)
+    following = record.step + 1 if record.was_promoted and record.resumed_after is not None else last + 1
+    at = following if step is None else whole_number(step, f"trial {number}: step", error=TrialError)
     if at <= last:
         raise TrialError(f"trial {number}: steps must increase, but step {at} comes after step {last}")
     if history.steps is not None and at > history.steps:

@@ -50,6 +50,7 @@ class Record:
         last_run: as `reports`, of the first metric and of the last attempt from where it began, repeated steps too.
         last_metrics: what else it said with its last report.
         resumed_after: the step after which its newest attempt begins, until that has reported; None afterwards.
+        was_promoted: whether its newest attempt continues a paused one, rather than starting again.
     """
 
     x: Array
@@ -78,6 +79,7 @@ class Record:
     last_run: Sequence[tuple[int, float]] = ()
     last_metrics: Mapping[str, Any] | None = None
     resumed_after: int | None = None
+    was_promoted: bool = False
 
     @property
     def step(self) -> int:
@@ -184,15 +186,23 @@ class Trial:
         outcome = self._record.outcome
         return float(outcome.value) if isinstance(outcome, Told) else None
 
+    @property
+    def values(self) -> dict[str, float]:
+        """The metrics and the constrained numbers, by name, a new dict each time."""
+        return dict(self._values)
+
     @cached_property
-    def values(self) -> Mapping[str, float]:
-        """The metrics and the constrained numbers, by name."""
+    def _values(self) -> Mapping[str, float]:
         outcome, goals = self._record.outcome, self._declared.goals
         return outcome.values(goals) if isinstance(outcome, Told) and not goals.is_plain else {}
 
+    @property
+    def violations(self) -> dict[str, float]:
+        """By how much it breaks constraints, by name, a new dict each time."""
+        return dict(self._violations)
+
     @cached_property
-    def violations(self) -> Mapping[str, float]:
-        """By how much it breaks constraints, by name."""
+    def _violations(self) -> Mapping[str, float]:
         margins = self._record.margins
         return {} if margins is None else self._declared.goals.violations(margins)
 
@@ -208,10 +218,10 @@ class Trial:
         at = self._record.fidelity
         return {name: at or each.high for name, each in (self._declared.fidelities or {}).items()}
 
-    @cached_property
+    @property
     def tags(self) -> Tags:
-        """The method's notes on its proposal."""
-        return dict(self._record.tags)
+        """The method's notes on its proposal, a new dict each time."""
+        return cast("Tags", copied(dict(self._record.tags)))
 
     @property
     def attempt(self) -> int:
@@ -244,9 +254,13 @@ class Trial:
         """Processor seconds that its proposal took; None if unknown."""
         return None if self._record.asked is None else self._record.asked.suggest_processor_seconds
 
+    @property
+    def details(self) -> dict[str, Any]:
+        """Further facts about its end, such as other metrics or a traceback, in a new dict each time."""
+        return cast("dict[str, Any]", copied(self._details))
+
     @cached_property
-    def details(self) -> Mapping[str, Any]:
-        """Further facts about its end, such as other metrics or a traceback."""
+    def _details(self) -> dict[str, Any]:
         record = self._record
         metrics = {} if record.last_metrics is None else {"metrics": record.last_metrics}
         return {**(metrics if record.outcome is None else record.outcome.details), **(self._estimate or {})}
@@ -279,7 +293,7 @@ class Trial:
     @property
     def feasible(self) -> bool | None:
         """True if it keeps all constraints; None unless finished."""
-        return None if self.value is None else not self.violations
+        return None if self.value is None else not self._violations
 
     @property
     def origin(self) -> Origin | None:
@@ -300,9 +314,9 @@ class Trial:
     def __repr__(self) -> str:
         """One line: number, state, value or reason, configuration; without what a method or a journal notes."""
         parts = [f"{self.number}, {self.state}"]
-        several = f"values={dict(self.values)}" if self.values else f"value={self.value!r}"
+        several = f"values={self.values}" if self._values else f"value={self.value!r}"
         parts += [] if self.value is None else [several]
-        parts += [f"violations={dict(self.violations)}"] if self.violations else []
+        parts += [f"violations={self.violations}"] if self._violations else []
         parts += [f"{self.config}"] + [f"{name}={at}" for name, at in self.fidelity.items()]
         parts += [] if self.context is None else [f"context={self.context}"]
         parts += [f"reason={shown(self.reason)}"] if self.reason else []

@@ -13,6 +13,7 @@ from raybo.common.arguments import a_name, finite_number, whole_number
 from raybo.common.errors import MethodError, TrialError
 from raybo.common.refusals import refusing
 from raybo.methods.findings import Findings
+from raybo.record.append_only import ReadOnly
 from raybo.record.budget import Budget, require_beside_goals, seconds_of, used_by_trials
 from raybo.record.contexts import ContextFields, told_context
 from raybo.record.description import Description
@@ -235,7 +236,7 @@ class Searcher(Findings):
             self.space, self.goals, self.context, self.steps, judged, description.generation, description.fidelity
         )
         self.history = self.ledger.history
-        self.trials = self.ledger.trials
+        self.trials = ReadOnly(self.ledger.trials)
         self._warned = False
         self._used = 0.0  # of the budget, by what the trials' ends have said
         self._enqueued: deque[int] = deque()  # what the user wants to be run next, and nobody was given yet
@@ -412,7 +413,7 @@ class Searcher(Findings):
         """
         number = self._pending(trial)
         took = self._took(number, seconds)
-        return self._end(Failed(number, reason=str(reason), seconds=took, **self._read(context, number)))
+        return self._end(Failed(number, reason=_said(reason), seconds=took, **self._read(context, number)))
 
     @refusing(TrialError, OF_TRIAL)
     def report(self, trial: Trial | int, value: float | Mapping[str, Any], step: int | None = None) -> Verdict:
@@ -426,7 +427,8 @@ class Searcher(Findings):
             trial: which one.
             value: what `tell` would be given if the trial ended here. With several metrics or constraints, a dict,
                 which needs the first metric and the one that the scheduler uses; a plain number is the first metric's.
-            step: which step, counted from 1 and increasing; None for the one after the last reported.
+            step: which step, counted from 1 and increasing; None for the one after the last reported, and for the first
+                if the trial starts again.
         Raises:
             TrialError: the trial is unknown or not pending, a number that is needed is missing or not finite, or the
                 step is not a whole number, not above the earlier ones, or beyond the last of a run; or the job has
@@ -457,7 +459,7 @@ class Searcher(Findings):
         """
         number = self.history.require(trial, *Pruned.before)
         took = self._took(number, seconds, with_result=self.trials[number].state is State.PENDING)
-        return self._end(replace(self._verdicts.pruning(number, "" if why is None else str(why)), seconds=took))
+        return self._end(replace(self._verdicts.pruning(number, _said(why)), seconds=took))
 
     def pause(self, trial: Trial | int, seconds: float | None = None) -> Trial:
         """Make a trial wait, as the verdict on its last report says; `promoted` returns it when it should continue.
@@ -483,12 +485,13 @@ class Searcher(Findings):
         """
         number = self.history.require(trial, *Retried.before)
         attempt = self.history.records[number].attempt + 1
-        return self._apply(Retried(number, reason=str(reason) or "it starts again", attempt=attempt))
+        return self._apply(Retried(number, reason=_said(reason) or "it starts again", attempt=attempt))
 
     def promoted(self) -> Trial | None:
         """A paused trial that should continue now and is pending again; None if you should `ask` for a new one.
 
-        None too if the budget is used.
+        Its next report is of the step after the one where it was paused, unless you say another. None too if the budget
+        is used.
         """
         number = None if self.rule is None or not self.budget_left else self.rule.promoted(self.history)
         if number is None:
@@ -656,3 +659,8 @@ class Searcher(Findings):
         if known_first:
             self.apply(ContextObserved(number, **known_first))
         return self._enqueued.popleft()
+
+
+def _said(reason: object) -> str:
+    """Return a reason as it is kept; None says nothing."""
+    return "" if reason is None else str(reason)

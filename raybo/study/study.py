@@ -16,6 +16,7 @@ from raybo.common.messages import shown
 from raybo.journal.side_files import is_uri, trial_directory, trial_uri
 from raybo.methods.explaining import method_of
 from raybo.methods.findings import Findings
+from raybo.record.append_only import ReadOnly
 from raybo.record.code_changes import codes_of, last_code, other_code
 from raybo.record.confirmed import Confirmed, again, confirmed
 from raybo.record.events import Ended, Event, artifacts_of
@@ -75,7 +76,7 @@ class Study(Findings):
         for event in self.events:
             self.ledger.apply(event)
         self.goal = self.ledger.goal
-        self.trials = self.ledger.trials
+        self.trials = ReadOnly(self.ledger.trials)
         self.history = self.ledger.history
         self.planned = self.ledger.planned
         self.artifacts = artifacts_of(self.events)

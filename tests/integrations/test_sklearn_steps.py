@@ -155,6 +155,19 @@ def test_candidates_ended_early_rank_below_finished_ones(variant, n_points):
         assert trial.reports[-1][1] == pytest.approx(np.mean(scores)) == results["mean_test_score"][i]
 
 
+def test_no_step_of_a_promoted_trial_is_trained_twice():
+    scored = []
+
+    def accuracy(estimator, X, y):
+        scored.append(estimator.n_estimators)
+        return estimator.score(X, y)
+
+    rule = {"scheduler": "asha", "scheduler_options": {"eta": 2, "variant": "promote"}}
+    ours = search(BOOSTING, RATE, n_iter=10, grows="n_estimators", scoring=accuracy, **rule).fit(X, Y)
+    assert any(trial.attempt > 1 for trial in ours.searcher_.trials)
+    assert len(scored) == 3 * sum(trial.step for trial in ours.searcher_.trials)
+
+
 class Breaking(ClassifierMixin, BaseEstimator):
     """Learns nothing, and breaks at its third step if `breaks` is at least 5."""
 
