@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import NoneType
 from typing import Any, TypeVar
@@ -205,16 +205,33 @@ def logs_of(texts: tuple[str, ...]) -> list[tuple[str, str]]:
     return [item for text in texts for item in pairs((text,), "--log", "FORMAT=WHERE").items()]
 
 
-def named_values(texts: tuple[str, ...], option: str) -> dict[str, str]:
-    """Return NAME=VALUE texts as a dict, names unchanged; UsageError if one is malformed, or a name has two values."""
+def named_values(texts: tuple[str, ...], option: str, known: Iterable[str] = ()) -> dict[str, str]:
+    """Return NAME=VALUE texts as a dict, names unchanged; UsageError if one is malformed, or a name has two values.
+
+    A name ends at the first `=`, but for known ones that hold one; of several the longest.
+    """
+    longer = sorted((name for name in known if "=" in name), key=len, reverse=True)
     found: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
+        if (whole := next((each for each in longer if text.startswith(f"{each}=")), None)) is not None:
+            name, value = whole, text[len(whole) + 1 :]
         if not equals or not name:
             takes = "NAME=VALUE is needed" if option == "NAME=VALUE" else f"{option} takes NAME=VALUE"
             raise click.UsageError(f"{takes}, got {text!r}")
         _add(found, name.strip(), value, "" if option == "NAME=VALUE" else option)
     return found
+
+
+def named_values_of(journal: Path, texts: tuple[str, ...], option: str) -> dict[str, str]:
+    """Return the texts as `named_values` does, where names of the study's parameters and contexts may hold a `=`."""
+    from raybo.journal import exists, read
+
+    known: list[str] = []
+    if any(text.count("=") > 1 for text in texts) and exists(journal):
+        description, _ = read(journal)
+        known = [*description.space.names, *(description.context.names if description.context else ())]
+    return named_values(texts, option, known)
 
 
 def _add(found: dict[str, str], name: str, value: str, option: str) -> None:

@@ -143,6 +143,8 @@ def compare(
     )
     directory = output or out or Path(f"compare-{problem.name}")
     rows, verdicts = _compare(experiment, directory, None, workers, address, in_process or here, as_json=as_json)
+    if beaten := _better_than(optimum, rows):
+        say(beaten, err=True)
     if as_json:
         say_json(_as_json(directory, rows, verdicts))
 
@@ -373,3 +375,15 @@ def _name_and_options(text: str) -> tuple[str, dict[str, str]]:
     if options and "=" not in options[0] and name not in (*METHODS, *SCHEDULERS):  # package.module:Class
         name = f"{name}:{options.pop(0)}"
     return name, pairs(tuple(options), "--methods")
+
+
+def _better_than(optimum: float | None, rows: Sequence[Row]) -> str:
+    """Return a line on the run that is furthest beyond the optimum; empty if none is, or it is not known."""
+    found = [row for row in rows if row.numbers.get("final_regret", 0.0) < 0.0]
+    if optimum is None or not found:
+        return ""
+    row = min(found, key=lambda row: row.numbers["final_regret"])
+    return (
+        f"{row.method}, seed {row.seed}, reached {row.numbers['final_value']:.6g}, which is better than --optimum "
+        f"{optimum:g}: regrets below 0 are noise, or the optimum is wrong"
+    )

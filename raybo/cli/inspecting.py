@@ -16,7 +16,7 @@ from raybo.cli.arguments import (
     SCHEDULER_NAMES,
     at_most_one,
     complete_formats,
-    named_values,
+    named_values_of,
 )
 from raybo.cli.console import make_console, say, say_json
 from raybo.common.errors import RayboError
@@ -100,7 +100,7 @@ def show(
     from raybo.study.study import load
 
     _refuse_what_excludes_another(ctx)
-    texts = named_values(context, "--context")
+    texts = named_values_of(journal, context, "--context")
     if watch:
         watch_study(journal, make_console(), last)
         return

@@ -22,6 +22,7 @@ from raybo.cli.arguments import (
     default_storage,
     logs_of,
     named_values,
+    named_values_of,
     pairs,
     read_list,
 )
@@ -178,7 +179,8 @@ def enqueue(journal: Path, values: tuple[str, ...], value: str | None, as_json: 
     """
     from raybo.study.enqueueing import enqueue_text
 
-    then = enqueue_text(journal, named_values(values, "NAME=VALUE"), None if value is None else _result(value))
+    texts = named_values_of(journal, values, "NAME=VALUE")
+    then = enqueue_text(journal, texts, None if value is None else _result(value))
     if as_json:
         say_json({"journal": str(journal), "next": then})
     else:

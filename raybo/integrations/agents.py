@@ -11,7 +11,7 @@ import contextlib
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ from raybo.common.errors import JournalError, MethodError, SpaceError, TrialErro
 from raybo.common.messages import nearest, shown
 from raybo.integrations.export import exporter
 from raybo.integrations.study_json import described, plain
+from raybo.journal import exists
+from raybo.journal.clean import clean_description
 from raybo.record.events import Asked
 from raybo.record.origin import Origin
 from raybo.record.states import FAILURES, State
@@ -89,7 +91,14 @@ class AgentFolder:
         with self._locked():
             path = self._path(study)
             self.directory.mkdir(parents=True, exist_ok=True)
-            with Searcher(Space(space_of(space), where=where or None), storage=path, **given):
+            of_space = Space(space_of(space), where=where or None)
+            if exists(path):  # a journal gives way while nothing has happened, but its agent was told that it is there
+                found = load(path).description
+                same = Searcher(of_space, **{"seed": found.seed, **given}).description
+                now = clean_description(replace(same, objective=found.objective))
+                if different := found.differences(now):
+                    raise TrialError(f"{study} is there and differs: {'; '.join(different)}; choose another name")
+            with Searcher(of_space, storage=path, **given):
                 pass
         return self.status(study)
 
@@ -311,10 +320,11 @@ def space_of(declared: Mapping[str, Any] | str) -> dict[str, Any]:
 def _parameter(name: str, value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
-    if "type" not in value:
+    if isinstance(value.get("type", {}), Mapping):  # none, or a parameter of that name
         return {str(key): _parameter(f"{name}.{key}", each) for key, each in value.items()}
     if value["type"] not in KINDS:
-        raise SpaceError(f"{name}: there is no type {shown(value['type'])}{nearest(str(value['type']), list(KINDS))}")
+        likely = nearest(str(value["type"]), list(KINDS))
+        raise SpaceError(f"{name}: there is no type {shown(value['type'])}{likely}; a constant needs another name")
     kind, needed, further = KINDS[value["type"]]
     given = {key: each for key, each in value.items() if key != "type" and each is not None}
     for key in given:

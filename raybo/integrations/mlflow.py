@@ -146,7 +146,7 @@ class _Runs:
             self.ending = study.ended
             self.client.set_tag(self.parent, ENDED, study.ended)
             if study.ended:
-                self.client.set_terminated(self.parent, "FINISHED")
+                self.client.set_terminated(self.parent, "FINISHED", end_time=_milliseconds(study.events[-1]))
             else:
                 self.client.update_run(self.parent, status="RUNNING")
 

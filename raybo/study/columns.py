@@ -74,12 +74,17 @@ def columns_of_reports(events: Sequence[Event]) -> dict[str, list[Any]]:
 def as_cell(value: Any) -> Any:
     """A value for a CSV file: an apostrophe before a text that a spreadsheet would take for a formula."""
     text = value if value is None or isinstance(value, (bool, int, float)) else str(value)
-    return f"'{text}" if isinstance(text, str) and text.startswith(FORMULAS) else value
+    return f"'{text}" if isinstance(text, str) and _is_formula(text) else value
 
 
 def from_cell(cell: str) -> str:
     """The text that `as_cell` made the cell of."""
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULAS) else cell
+    return cell[1:] if cell.startswith("'") and _is_formula(cell[1:]) else cell
+
+
+def _is_formula(text: str) -> bool:
+    """Return True if a spreadsheet would take it for a formula; -inf is a number to whatever else reads the file."""
+    return text.startswith(FORMULAS) and text != "-inf"
 
 
 def to_dataframe(

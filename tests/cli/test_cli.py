@@ -23,6 +23,7 @@ from raybo import cli, experiments, methods
 from raybo.cli.arguments import default_storage
 from raybo.engine import driver
 from raybo.experiments import Claim, Verdict
+from raybo.experiments.results import Row
 from raybo.journal import Journal, read
 from raybo.record.description import Description
 from raybo.record.events import KINDS, Asked, Failed, Kind, Planned, Told
@@ -639,6 +640,17 @@ def compared(monkeypatch):
     monkeypatch.setattr(experiments.summary, "write_summary", lambda known, out: out)
     monkeypatch.setattr(experiments, "table", lambda experiment, rows: (["problem"], [["job"]]))
     return comparisons
+
+
+def test_results_beyond_the_optimum_are_named(run, folder, compared, monkeypatch):
+    """A sign may be wrong: regrets below 0 would say that runs are better than the best."""
+    rows = [Row("job", "ei", s, "max", {"final_value": 2.0 + s, "final_regret": 0.5 - s}) for s in range(3)]
+    monkeypatch.setattr(experiments, "compare", lambda *_, **named: (rows, []))
+    of = ("compare", "job.py:job", "--methods", "random,ei")
+    _, _, err = run(*of, "--optimum", "2.5")
+    assert err.startswith("ei, seed 2, reached 4, which is better than --optimum 2.5:")
+    rows = rows[:1]
+    assert run(*of, "--optimum", "2.5")[2] == ""
 
 
 def test_every_option_of_compare_reaches_the_comparison(run, folder, compared):

@@ -239,6 +239,18 @@ def job(config):
 """
 
 
+def test_names_may_hold_an_equals_sign(run, tmp_path):
+    space = {"k": raybo.Float(0, 1), "k=v": raybo.Float(0, 1), "k=v=w": raybo.Float(0, 1)}
+    with raybo.Searcher(space, context={"c=d": raybo.Float(0, 9)}, seed=0, storage=tmp_path / "new.db") as searcher:
+        for trial in searcher.ask(2):
+            searcher.tell(trial, 1.0, context={"c=d": 5.0})
+    assert run("enqueue", "new.db", "k=v=0.25", "k=0.5", "k=v=w=0.75", "--value", "3")[0] == 0
+    assert load(tmp_path / "new.db").trials[-1].config == {"k": 0.5, "k=v": 0.25, "k=v=w": 0.75}
+    code, out, _ = run("show", "new.db", "--context", "c=d=5")
+    assert code == 0
+    assert "c=d" in out
+
+
 def test_tune_and_enqueue_print_json(run, tmp_path):
     (tmp_path / "job.py").write_text(JOB)
     tuned = printed(run("tune", "job.py", "--in-process", "--trials", 3, "--seed", 0, "--storage", "new.db", "--json"))

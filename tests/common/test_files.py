@@ -206,7 +206,7 @@ def test_formulas_in_csv_are_escaped(text):
     assert as_cell(text) == f"'{text}"
 
 
-@pytest.mark.parametrize("value", [-1, -1.5, float("-inf"), None, True, "", "a=b", "1-2", "'=1"])
+@pytest.mark.parametrize("value", [-1, -1.5, float("-inf"), "-inf", None, True, "", "a=b", "1-2", "'=1"])
 def test_numbers_and_other_texts_stay(value):
     assert as_cell(value) is value
 

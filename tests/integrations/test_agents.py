@@ -54,8 +54,17 @@ def test_creating_it_again_goes_on(folder):
     folder.create("first", X, mode="min", seed=0)
     run(folder, "first", 2)
     assert folder.create("first", X, mode="min", seed=0)["trials"] == 2
-    with pytest.raises(raybo.JournalError):
+    with pytest.raises(raybo.TrialError, match="first is there and differs"):
         folder.create("first", {"y": X["x"]})
+
+
+def test_a_created_study_is_not_replaced(folder):
+    """Nor while nothing has been asked for: another agent was told that it is there."""
+    folder.create("first", X, mode="min", seed=0)
+    with pytest.raises(raybo.TrialError, match=r"^first is there and differs: .*; choose another name$"):
+        folder.create("first", {"y": X["x"]}, mode="max", seed=3)
+    assert folder.create("first", X, mode="min")["trials"] == 0
+    assert list(folder.ask("first")["trials"][0]["config"]) == ["x"]
 
 
 def test_what_is_pending_is_listed(folder):
@@ -192,12 +201,16 @@ def test_spaces_are_read_from_json():
         "inner": {"size": raybo.Ordinal([8, 16]), "constant": 3},
     }
     assert "max_depth" in space_of("xgboost")
+    assert space_of({"model": {"type": {"type": "integer", "low": 0, "high": 1}}}) == {
+        "model": {"type": raybo.Integer(0, 1)}
+    }
 
 
 @pytest.mark.parametrize(
     ("declared", "message"),
     [
         ({"x": {"type": "flot", "low": 0}}, "x: there is no type 'flot'; did you mean 'float'"),
+        ({"x": {"type": "svm", "C": 1}}, "x: there is no type 'svm'; available: .*; a constant needs another name"),
         ({"x": {"type": "float", "low": 0}}, "x: float needs high"),
         ({"x": {"type": "float", "low": 0, "high": 1, "lgo": True}}, "x: float has no 'lgo'; did you mean 'low'"),
         ("xgbost", "there is no ready space 'xgbost'; did you mean 'xgboost'"),

@@ -527,6 +527,14 @@ def runs_in_mlflow(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
+def test_mlflow_has_the_time_when_a_study_ended(runs_in_mlflow):
+    study = told_study([(Kind.ASKED, 0, {}), (Kind.TOLD, 0, {"value": 7.0}), (Kind.ENDED, None, {"reason": "done"})])
+    (parent,), _, _ = runs_in_mlflow(None, study)
+    assert (parent.info.status, parent.info.end_time) == ("FINISHED", 1_800_000_002_000)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
 def test_mlflow_has_the_end_of_the_last_attempt(runs_in_mlflow):
     parts = [told_study(FAILED_AND_RUN_AGAIN[:n]) for n in (2, 3, 4)]
     uri = None
