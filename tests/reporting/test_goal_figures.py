@@ -180,7 +180,7 @@ def test_page_without_a_feasible_trial_is_drawn(hopeless, tmp_path):
 
 
 def test_a_long_front_is_shortened_between_its_ends(study):
-    front = study.trials * 3
+    front = list(study.trials) * 3
     assert len(spread(front)) == LONGEST
     assert (spread(front)[0], spread(front)[-1]) == (front[0], front[-1])
 
