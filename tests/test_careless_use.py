@@ -7,7 +7,6 @@ import inspect
 import json
 import math
 import re
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -287,7 +286,9 @@ def test_a_duration_is_no_number():
 def test_tags_that_no_method_wrote():
     searcher = raybo.Searcher(SPACE, "gp-ucb", seed=0)
     trial = searcher.ask()
-    record = replace(searcher.history.records[0], tags={"kappa": "x"})  # as another program may have written it
+    record = dataclasses.replace(
+        searcher.history.records[0], tags={"kappa": "x"}
+    )  # as another program may have written it
     with pytest.raises(TrialError, match="its tags are not what the method writes"):
         searcher.explain(Trial(0, record, trial._declared))
 

@@ -398,10 +398,15 @@ def test_trials_are_read_only():
     assert trials == list(trials) == searcher.trials
     assert len(trials) == 3
     assert trials[-1].number == 2
-    expected = searcher.expectations
-    if expected is not None:
-        expected[0] = (0.0, 0.0)
-        assert searcher.expectations.get(0) != (0.0, 0.0)
+
+
+def test_expectations_are_copies():
+    searcher = Searcher({"x": Float(0, 1)}, seed=0)
+    for trial in searcher.ask(10):
+        searcher.tell(trial, trial.config["x"])
+    before = searcher.expected(0)
+    searcher.expectations[0] = (0.0, 0.0)
+    assert searcher.expectations[0] == searcher.expected(0) == before
 
 
 def test_a_reason_may_be_missing():

@@ -61,7 +61,7 @@ class RayboSampler(BaseSampler):
             has `trial.set_constraint` instead.
         budget: the time that all trials may take, added up, as "90s", "45m", "2h", "1h30m", "1d" or in seconds: what
             you give to `optimize` as `timeout`, times its `n_jobs`. Proposals weigh what a trial takes, and `optimize`
-            ends after the trial with which the budget is used; one that begins later still runs a trial.
+            ends after the trial that uses it up; called again, it still runs one trial.
         options: the method's options.
     Raises:
         MethodError: the method or an option does not exist, the method needs a context, or the budget is no time.
