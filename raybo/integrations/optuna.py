@@ -103,15 +103,17 @@ class RayboSampler(BaseSampler):
     ) -> dict[str, Any]:
         """Return the method's proposal, the parameters of its branches among it, and keep it with the trial."""
         params: dict[str, Any] = {}
+        known: set[int] = set()
         for _ in range(ROUNDS):
             trials = study.get_trials(deepcopy=False)
             others = [each for each in trials if each.number != trial.number]
-            if params and not _is_running(params, others):
+            if params and _with_params(params, others) <= known:
                 break
             shown = _shown(trials).only(search_space)
             if not shown.distributions:
                 return {}
             params = self._proposed(study, trial, others, shown)
+            known = _with_params(params, others)
         return params
 
     def _proposed(
@@ -203,9 +205,9 @@ def _shown(trials: Sequence[FrozenTrial]) -> ShownSpace:
     return ShownSpace({})
 
 
-def _is_running(params: Mapping[str, Any], trials: Sequence[FrozenTrial]) -> bool:
-    """Return True if a running trial has the same parameters: another process proposed them at the same moment."""
-    return any(trial.state is TrialState.RUNNING and params_of(trial) == params for trial in trials)
+def _with_params(params: Mapping[str, Any], trials: Sequence[FrozenTrial]) -> set[int]:
+    """Return the numbers of the trials that have these parameters."""
+    return {trial.number for trial in trials if params_of(trial) == params}
 
 
 def _begun_together(trials: Sequence[FrozenTrial], number: int, shown: ShownSpace) -> list[int]:

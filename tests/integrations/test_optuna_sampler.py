@@ -135,15 +135,20 @@ def test_the_design_does_not_come_to_a_point_again(seed):
     assert one.params != other.params
 
 
-def test_what_another_process_proposed_meanwhile_is_left_to_it(monkeypatch):
+@pytest.mark.parametrize("ended", [False, True])
+def test_what_another_process_proposed_meanwhile_is_left_to_it(monkeypatch, ended):
     study = create()
     study.optimize(bowl, n_trials=12)
     keep, same = Kept.keep, []
 
     def keep_after_another(self, study, trial):
         monkeypatch.setattr(Kept, "keep", keep)
-        study.ask()
-        keep(self, study, study.trials[-1])
+        if ended:
+            distributions = {name: study.trials[-2].distributions[name] for name in self.params}
+            study.add_trial(optuna.trial.create_trial(params=self.params, distributions=distributions, value=1.0))
+        else:
+            study.ask()
+            keep(self, study, study.trials[-1])
         same.append(self.params)
         keep(self, study, trial)
 
