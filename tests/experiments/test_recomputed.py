@@ -17,8 +17,6 @@ import pytest
 
 from tests.by_definition import binomial, corrected, decidable, pairwise_means, shares, signed_rank
 
-pytestmark = pytest.mark.slow
-
 DOCS = Path(__file__).parents[2] / "docs"
 RESULTS = DOCS / "reproduction"
 FOLDERS = sorted(path.parent.name for path in RESULTS.glob("*/runs.csv"))
