@@ -55,7 +55,6 @@ QUICK_SECONDS = 60  # what `-m quick -n 2` may take on two cores; half of it if 
 BEGUN = time.monotonic()
 PROCESSES = 8  # at most, with `-n auto`: each has to import and collect everything
 NO_CASE = SimpleNamespace(params={})
-SLOW_SECONDS = 900  # until a slow test is taken for one that hangs
 CPUS = 4  # more than the machine may have: the trials of the tests sleep rather than compute
 
 
@@ -88,8 +87,6 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if _is_quick(item):
             item.add_marker(pytest.mark.quick)
-        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(SLOW_SECONDS))
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
             if "ray_session" in item.fixturenames or item.get_closest_marker("ray"):

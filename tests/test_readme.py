@@ -205,6 +205,7 @@ def shortened(name, rest):
     return [*kept, *(word for pair in cut.items() for word in pair)]
 
 
+LONG = [pytest.mark.slow, pytest.mark.timeout(900)]
 STUDIES = re.compile(
     r"^raybo (tune|compare|reproduce) |\braybo\.tune\(|tune\.Tuner\(|`study = raybo\.tune", re.MULTILINE
 )
@@ -213,9 +214,7 @@ LONG_PAGES = {page for page, path in PAGES.items() if STUDIES.search(path.read_t
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize(
-    "page", [pytest.param(name, marks=pytest.mark.slow if name in LONG_PAGES else ()) for name in PAGES]
-)
+@pytest.mark.parametrize("page", [pytest.param(name, marks=LONG if name in LONG_PAGES else ()) for name in PAGES])
 def test_a_page_is_run_as_it_stands(page, folder, monkeypatch, ray_session):
     if page in NEEDED:
         pytest.importorskip(NEEDED[page], reason=f"{NEEDED[page]} is not installed")
@@ -385,6 +384,7 @@ def test_journal_page_lists_shared_tags():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("room", ["methods", "schedulers"])
 def test_the_examples_for_raybo_pass_the_contracts(tmp_path, room):
     """As a reader adds them to a clone: the file and its test, and nothing else but what a command writes."""

@@ -7,7 +7,7 @@ import pytest
 from tests.adversary import other_user
 from tests.adversary.__main__ import ATTACKS, ROOT, run
 
-pytestmark = [pytest.mark.slow, pytest.mark.ray]
+pytestmark = [pytest.mark.slow, pytest.mark.ray, pytest.mark.timeout(600)]
 
 CASES = {"spaces": 40, "orders of ask and tell": 25, "two writers": 10, "links planted by another user": 12}
 

@@ -849,6 +849,7 @@ LOOPBACK = {"0100007F", "00000000000000000000000001000000", "0000000000000000FFF
 
 @pytest.mark.slow
 @pytest.mark.ray
+@pytest.mark.timeout(900)
 def test_repeating_the_command_continues_the_study(start, folder, let_end):
     let_end(1)
     first = start("tune", "job.py", "--trials", 4, "--workers", 2, "--seed", 1, "--set", "sleep=0.5")
@@ -882,6 +883,7 @@ def test_repeating_the_command_continues_the_study(start, folder, let_end):
 
 @pytest.mark.slow
 @pytest.mark.ray
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("whom", ["group", "driver"])
 def test_ctrl_c_leaves_a_stopped_study_whole(start, folder, whom):
     command = start("tune", "job.py", "--trials", 100, "--workers", 2, "--method", "random", "--set", "sleep=0.3")
@@ -903,6 +905,7 @@ def test_ctrl_c_leaves_a_stopped_study_whole(start, folder, whom):
 
 @pytest.mark.slow
 @pytest.mark.ray
+@pytest.mark.timeout(900)
 def test_finished_trials_survive_a_killed_driver(start, folder, let_end):
     let_end(5)
     arguments = ["tune", "job.py", "--trials", 12, "--workers", 2, "--method", "random", "--set", "sleep=0.3"]
@@ -926,6 +929,7 @@ def test_finished_trials_survive_a_killed_driver(start, folder, let_end):
 
 @pytest.mark.slow
 @pytest.mark.ray
+@pytest.mark.timeout(900)
 def test_rays_messages_of_dying_workers_are_hidden(start, folder):
     """Ray prints to the driver's stdout whatever its settings; `raybo tune ... > file` must not have it."""
     text = JOB.replace("    time.sleep(sleep)\n", "    import os; os._exit(1)\n")

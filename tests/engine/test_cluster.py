@@ -23,6 +23,7 @@ from tests.journals import finished, pending
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.ray,
+    pytest.mark.timeout(900),
     pytest.mark.skipif(not hosts.are_possible(), reason="needs root and network namespaces"),
 ]
 

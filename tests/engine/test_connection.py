@@ -83,6 +83,7 @@ if any(word.endswith(("dashboard/agent.py", "runtime_env/agent/main.py")) for wo
 
 @pytest.mark.slow
 @pytest.mark.ray
+@pytest.mark.timeout(900)
 def test_local_ray_starts_though_its_agents_are_slow(tmp_path):
     """A raylet that does not know their ports waits 15 seconds for each, and dies."""
     Path(tmp_path, "sitecustomize.py").write_text(SLOW_AGENTS)

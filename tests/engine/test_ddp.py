@@ -15,6 +15,7 @@ from raybo.record.states import State
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.ray,
+    pytest.mark.timeout(900),
     pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed"),
 ]
 SPACE = raybo.Space({"rate": raybo.Float(1e-3, 0.5, log=True)})

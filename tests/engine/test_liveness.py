@@ -179,6 +179,7 @@ def tuning(directory, trials):
 
 @pytest.mark.ray
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ["raylet", "gcs_server"])
 def test_study_continues_after_its_own_ray_dies(tmp_path, name):
     with tuning(tmp_path, 30) as command:
@@ -195,6 +196,7 @@ def test_study_continues_after_its_own_ray_dies(tmp_path, name):
 
 @pytest.mark.ray
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_ray_killed_during_start_is_reported_or_replaced(tmp_path):
     """Ray raises where it has not come far; later it would wait for a minute."""
     with tuning(tmp_path, 3) as command:

@@ -47,6 +47,7 @@ NODES = "import ray, sys; ray.init(sys.argv[1]); print([(n['NodeID'], n['NodeMan
 
 @pytest.mark.slow
 @pytest.mark.ray
+@pytest.mark.timeout(600)
 @pytest.mark.skipif(not hosts.are_possible(), reason="needs root and network namespaces")
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_preempted_trial_continues_elsewhere(tmp_path, processes):

@@ -186,6 +186,7 @@ HUNGRY = """
 
 @pytest.mark.slow
 @pytest.mark.ray
+@pytest.mark.timeout(900)
 def test_trial_out_of_memory_fails_once(tmp_path):
     script = tmp_path / "hungry.py"
     script.write_text(textwrap.dedent(HUNGRY))
@@ -271,6 +272,7 @@ def until_finished(path, count):
 
 @pytest.mark.slow
 @pytest.mark.ray
+@pytest.mark.timeout(900)
 def test_terminated_command_is_continued_by_itself(command, tmp_path):
     path, kept = tmp_path / "job.db", {}
     for how, count in ((signal.SIGTERM, 3), (signal.SIGHUP, 6)):
@@ -291,6 +293,7 @@ def test_terminated_command_is_continued_by_itself(command, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.ray
+@pytest.mark.timeout(900)
 def test_second_command_is_refused_and_names_the_first(command, tmp_path):
     let_end(tmp_path, 4)
     first = command(20)

@@ -123,6 +123,7 @@ def begun(log):
 
 @pytest.mark.slow
 @pytest.mark.ray
+@pytest.mark.timeout(900)
 @pytest.mark.skipif(not hosts.are_possible(), reason="needs root and network namespaces")
 def test_submitted_study_survives_the_loss_of_a_node(cluster, directory):
     there, here, log = directory / "there" / "study.db", directory / "here.db", directory / "log"
@@ -161,6 +162,7 @@ def test_submitted_study_survives_the_loss_of_a_node(cluster, directory):
 
 @pytest.mark.slow
 @pytest.mark.ray
+@pytest.mark.timeout(900)
 @pytest.mark.skipif(not hosts.are_possible(), reason="needs root and network namespaces")
 def test_scripts_submit_and_fetch_by_json(cluster, directory):
     there, here = directory / "there" / "study.db", directory / "here.db"

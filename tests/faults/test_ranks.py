@@ -17,6 +17,7 @@ SOME = (
 
 @pytest.mark.ray
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("planned", SOME, ids=str)
 def test_a_failing_rank_has_the_promised_outcome(planned, tmp_path, ray_session):
     assert strike(planned, tmp_path, ray_session).complaints == []

@@ -735,6 +735,7 @@ def until(condition):
 
 @pytest.mark.slow
 @pytest.mark.ray
+@pytest.mark.timeout(600)
 def test_a_real_model_is_tuned_by_submitting_it(head, tmp_path):
     path = tmp_path / "gb.db"
     out, err = run(head, ROOT, "submit", "trials/gradient_boosting.py", "--trials", 3, "--seed", 0, "-o", path)
@@ -752,6 +753,7 @@ def test_a_real_model_is_tuned_by_submitting_it(head, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.ray
+@pytest.mark.timeout(600)
 def test_a_study_continues_here_and_on_the_cluster(head, folder):
     path, there = folder / "job.db", head.directory / "there" / "job.db"
     tune = ["tune", "job.py", "--workers", 1, "--quiet"]
@@ -783,6 +785,7 @@ def test_a_study_continues_here_and_on_the_cluster(head, folder):
 
 @pytest.mark.slow
 @pytest.mark.ray
+@pytest.mark.timeout(600)
 def test_a_running_job_is_listed_fetched_and_stopped(head, folder):
     out, _ = run(
         head, folder, "submit", "job.py", "--trials", 5_000, "--no-follow", "--storage", "~/long.db", "--method",
@@ -826,6 +829,7 @@ def test_a_running_job_is_listed_fetched_and_stopped(head, folder):
 
 @pytest.mark.slow
 @pytest.mark.ray
+@pytest.mark.timeout(600)
 def test_a_failed_job_shows_exit_code_and_cause(head, folder):
     out, err = run(head, folder, "submit", "job.py", "--trials", 0, code=2)
     assert "Error: trials must be a whole number from 1, got 0" in out
@@ -845,6 +849,7 @@ def test_a_failed_job_shows_exit_code_and_cause(head, folder):
 
 @pytest.mark.slow
 @pytest.mark.ray
+@pytest.mark.timeout(600)
 def test_results_and_lists_from_here_enter_there(head, folder):
     end(start(head, folder, "tune", "job.py", "--trials", 2, "--quiet", "--workers", 1, "--storage", "other.db"))
     (folder / "list.json").write_text('[{"x": 0.25}]')
@@ -861,6 +866,7 @@ def test_results_and_lists_from_here_enter_there(head, folder):
 
 @pytest.mark.slow
 @pytest.mark.ray
+@pytest.mark.timeout(600)
 def test_a_real_head_refuses_wrong_or_missing_tokens(head, folder):
     for token, words in (("0" * 64, "refuses the token"), (None, "wants a token, and there is none here")):
         environment = {key: value for key, value in head.environment.items() if key != "RAY_AUTH_TOKEN"}

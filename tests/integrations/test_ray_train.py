@@ -170,6 +170,7 @@ def left_of_trainers(ray):
 
 @pytest.mark.slow
 @pytest.mark.ray
+@pytest.mark.timeout(900)
 class TestOnRay:
     def test_a_trainers_reports_are_the_trials(self, ray_session, study):
         (trial,) = study()[0].trials
@@ -219,6 +220,7 @@ class TestOnRay:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_killed_study_continues_its_trainer(tmp_path):
     happens = "time.sleep(600 if step == 3 and not os.path.exists(config['log'] + '.killed') else 0)"
     (tmp_path / "nested_job.py").write_text(JOB.replace("STEPS", str(STEPS)).replace("HAPPENS", happens))

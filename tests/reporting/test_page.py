@@ -242,6 +242,7 @@ def browser():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("width", [1200, 390])
 def test_page_opens_without_browser_errors_or_requests(browser, tmp_path, width):
     write_report(run("random", 30), tmp_path / "report.html")

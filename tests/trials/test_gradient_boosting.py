@@ -85,6 +85,7 @@ def test_folds_are_a_keyword():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # it computes for minutes where processors are slow and shared
 def test_accuracy_over_a_sobol_sample():
     sample = qmc.Sobol(11, scramble=True, seed=0).random(64)
     accuracies = np.array([accuracy(u) for u in sample])

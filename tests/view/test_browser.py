@@ -35,6 +35,7 @@ def viewed(*places):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])
 def test_the_page_is_live_and_whole(browser, tmp_path, width, scheme):
     study = run("random", 30)
@@ -75,6 +76,7 @@ def test_the_page_is_live_and_whole(browser, tmp_path, width, scheme):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_hostile_names_are_text_and_nothing_else(browser, tmp_path):
     keep(hostile_study(), tmp_path / "bad.db")
     keep(run("random", 20), tmp_path / "good.db")

@@ -28,6 +28,7 @@ FIRST, NOTHING_NEW, ONE_MORE = 15.0, 0.1, 0.15  # processor seconds at most; see
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_long_study_is_followed_at_little_cost(tmp_path):
     path = tmp_path / "study.db"
     events = long_study(path)
