@@ -15,6 +15,7 @@ os.environ.update(
     RAY_USAGE_STATS_ENABLED="0",
     RAY_AUTH_MODE="token",
     RAY_worker_cap_enabled="false",  # or a killed study's processors come back only after seconds
+    RAY_worker_niceness="0",  # at Ray's 15, beside other tests, a study may take a minute to start
 )
 os.environ.pop("RAY_ADDRESS", None)
 # in the background, or under nohup, processes that the tests start would ignore Ctrl-C and a closed terminal

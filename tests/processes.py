@@ -21,7 +21,6 @@ def is_alive(pid):
 
 WATCH = """
 import os, time
-os.nice(15)
 last, longest = time.monotonic(), 0.0
 while os.getppid() == {parent}:
     time.sleep(0.01)
@@ -33,7 +32,7 @@ while os.getppid() == {parent}:
 
 @contextlib.contextmanager
 def longest_pause():
-    """Yield what has, once the block is left, the longest wait for the processor of a process as nice as a trial.
+    """Yield what has, once the block is left, its longest wait for a processor.
 
     Attribute `seconds`.
     """

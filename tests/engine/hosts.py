@@ -72,6 +72,7 @@ class Hosts:
             "RAY_AUTH_TOKEN": secrets.token_hex(32),
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_worker_cap_enabled": "false",
+            "RAY_worker_niceness": "0",
             "RAY_TMPDIR": self.directory,
             "OPENBLAS_NUM_THREADS": "1",
             # a lost node is noticed in seconds rather than in a minute
@@ -212,6 +213,7 @@ class LocalHead:
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # every listener on the loopback interface
             "RAY_worker_cap_enabled": "false",
+            "RAY_worker_niceness": "0",
             "OPENBLAS_NUM_THREADS": "1",
         }
 
