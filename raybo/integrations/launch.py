@@ -22,6 +22,7 @@ from typing import Any, TextIO, cast
 from raybo.common.arguments import finite_number
 from raybo.common.errors import ObjectiveError, RayboError
 from raybo.engine.study.rank_endings import is_echo
+from raybo.engine.temporary_directories import private_directory
 from raybo.engine.trial.shortages import MEMORY_ERRORS, MEMORY_WORDS
 from raybo.integrations import process_tree
 from raybo.job.current_trial import current_trial
@@ -68,15 +69,16 @@ def launch(
     grace = finite_number(grace_seconds, "launch: grace_seconds", at_least=0)
     words = [str(word) for word in command]
     with contextlib.ExitStack() as held:
-        directory = held.enter_context(tempfile.TemporaryDirectory(prefix="raybo-launch-"))
-        ranks = held.enter_context(Ranks(Path(directory, "socket"), grace).listening())
+        directory = held.enter_context(private_directory())
+        ranks = held.enter_context(Ranks(directory / "socket", grace).listening())
         process = subprocess.Popen(  # the user's own command
             [sys.executable, process_tree.__file__, str(grace), *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, **(environment or {}), VARIABLE: ranks.described()},
-            text=True,
+            encoding="utf-8",
+            errors="replace",  # whatever the command prints: a pipe that nobody empties would stop it
         )
         assert process.stdin is not None
         assert process.stdout is not None

@@ -58,6 +58,9 @@ def end(process: subprocess.Popen[bytes], grace: float) -> None:
     while time.monotonic() < until and (process.poll() is None or descendants()):
         _reap(process)
         time.sleep(LOOK_SECONDS)
+    if process.poll() is None:  # where there is no /proc, the one group of processes that is known
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
     while left := descendants():
         for pid in left:
             with contextlib.suppress(ProcessLookupError):
@@ -81,7 +84,7 @@ def descendants() -> set[int]:
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if name.isdecimal():
             with contextlib.suppress(OSError, ValueError, IndexError):
-                with open(f"/proc/{name}/stat") as file:
+                with open(f"/proc/{name}/stat", errors="replace") as file:
                     state, parent = file.read().rpartition(")")[2].split()[:2]
                 if state != "Z" or int(parent) == os.getpid():
                     parents[int(name)] = (int(parent), state)

@@ -7,15 +7,14 @@ checkpoint that goes with them, to the process of the trial.
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from raybo.common.errors import MissingExtra, ObjectiveError, RayboError, install_command
 from raybo.common.messages import in_words
 from raybo.engine.ray.trainers import end_own_cleaner
 from raybo.engine.study.rank_endings import is_echo
+from raybo.engine.temporary_directories import private_directory
 from raybo.engine.trial.shortages import lacked_memory
 from raybo.integrations.launch import Ranks
 from raybo.job.current_trial import current_trial
@@ -61,18 +60,15 @@ def report_to_trial() -> Any:
             "report_to_trial: the trial's process holds resources that the trainer's workers may wait for; declare "
             "@raybo.objective(nested=True, processes=...)"
         )
-    directory = tempfile.TemporaryDirectory(prefix="raybo-train-")
-    ranks = Ranks(Path(directory.name, "socket"), 0.0)
-    held_by_trial(_reporting(ranks, directory))
-    return Report(str(ranks.address))
+    return Report(str(held_by_trial(_reporting()).address))
 
 
 @contextlib.contextmanager
-def _reporting(ranks: Ranks, directory: tempfile.TemporaryDirectory[str]) -> Iterator[None]:
+def _reporting() -> Iterator[Ranks]:
     """Take a trainer's reports within the block, and raise the cause of its failure in place of what `fit` raises."""
-    with directory, ranks.listening():
+    with private_directory() as directory, Ranks(directory / "socket", 0.0).listening() as ranks:
         try:
-            yield
+            yield ranks
         except Exception as error:
             ranks.raise_end()
             cause = cause_of(error)

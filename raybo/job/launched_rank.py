@@ -11,6 +11,7 @@ import json
 import os
 import socket
 import sys
+import threading
 import traceback
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
@@ -89,6 +90,7 @@ class LaunchedReceiver:
         line.connect(address)
         self._line = line.makefile("rw")
         self._rank = rank()
+        self._one_at_a_time = threading.Lock()
         self._before, sys.excepthook = sys.excepthook, self._raised
 
     def report(self, metrics: Any, step: int | None) -> None:
@@ -120,9 +122,10 @@ class LaunchedReceiver:
 
     def _ask(self, what: str, **data: Any) -> dict[str, Any]:
         try:
-            self._line.write(json.dumps({"what": what, "rank": self._rank, **data}, default=_plain) + "\n")
-            self._line.flush()
-            answer: dict[str, Any] = json.loads(self._line.readline() or '{"end": "its trial is over"}')
+            with self._one_at_a_time:
+                self._line.write(json.dumps({"what": what, "rank": self._rank, **data}, default=_plain) + "\n")
+                self._line.flush()
+                answer: dict[str, Any] = json.loads(self._line.readline() or '{"end": "its trial is over"}')
         except OSError:
             answer = {"end": "its trial is over"}
         return answer

@@ -11,12 +11,14 @@ import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from raybo.common.arguments import number_in, whole_number
 from raybo.common.errors import ObjectiveError
 from raybo.common.messages import shown
 from raybo.job.launched_rank import launched_receiver
+
+T = TypeVar("T")
 
 
 class TrialPruned(BaseException):
@@ -183,7 +185,7 @@ def reports_sent_to(receiver: ReportReceiver | None) -> Iterator[None]:
         _receiver, _earlier, _held = outer
 
 
-def held_by_trial(context: AbstractContextManager[Any]) -> None:
+def held_by_trial(context: AbstractContextManager[T]) -> T:
     """Enter a context that the trial which runs here leaves at its end, with the exception that ends it if one does."""
     assert _held is not None
-    _held.enter_context(context)
+    return _held.enter_context(context)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import importlib.util
 import os
 import signal
+import subprocess
 import sys
+import tempfile
 import time
 
 import pytest
 
 import raybo
 from raybo.common.errors import ObjectiveError
+from raybo.integrations import process_tree
 from raybo.integrations.launch import LaunchError, launch
 from raybo.integrations.process_tree import descendants
 from raybo.job.reports import TrialPruned, reports_sent_to
@@ -139,6 +142,46 @@ def test_ranks_that_ignore_the_end_are_killed(tmp_path):
         launch([sys.executable, script], grace_seconds=0.5)
     assert time.monotonic() < begun + 60
     assert not any(is_alive(int(pid)) for pid in (tmp_path / "pids").read_text().split())
+
+
+def test_what_ignores_sigterm_is_killed_without_a_proc(monkeypatch):
+    monkeypatch.setattr(process_tree, "descendants", set)
+    code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True)
+    process.stdout.readline()
+    process_tree.end(process, 0.1)
+    assert process.wait(timeout=30) == -signal.SIGKILL
+    process.stdout.close()
+
+
+def test_whatever_a_command_prints_is_passed_on(capfd):
+    launch([sys.executable, "-c", r"import os; os.write(2, b'caf\xe9\n' + b'x' * 300_000); print('end')"])
+    assert capfd.readouterr().err.startswith("caf\N{REPLACEMENT CHARACTER}\nxxx")
+
+
+def test_a_long_path_to_temporary_files_does_no_harm(command, tmp_path, monkeypatch):
+    (long := tmp_path / ("long" * 30)).mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    assert tune(command(), tmp_path / "a.db").trials[0].state is State.FINISHED
+
+
+def test_threads_of_a_rank_report_one_after_the_other(tmp_path):
+    class Counts(Listener):
+        def report(self, metrics, step):
+            time.sleep(0.001)
+            seen.append(metrics["loss"])
+
+    script, seen = tmp_path / "threads.py", []
+    script.write_text(
+        "import threading, raybo\n"
+        "def some(first):\n    for i in range(50):\n        raybo.report({'loss': float(first + i)})\n"
+        "threads = [threading.Thread(target=some, args=(100 * i,)) for i in range(4)]\n"
+        "for each in threads:\n    each.start()\n"
+        "for each in threads:\n    each.join()\n"
+    )
+    with reports_sent_to(Counts(tmp_path)):
+        launch([sys.executable, script])
+    assert sorted(seen) == [float(100 * i + j) for i in range(4) for j in range(50)]
 
 
 @pytest.mark.slow
