@@ -14,7 +14,7 @@ from types import SimpleNamespace
 def is_alive(pid):
     """Return True if a process runs: one that has ended and is not waited for does not."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
     except OSError:
         return False
 

@@ -268,9 +268,10 @@ def _driver_is_gone(holder: Mapping[str, Any]) -> bool:
     try:
         os.kill(holder["driver"], 0)
         # one that was killed and that nobody has asked after is still there, as a zombie
-        state = Path(f"/proc/{holder['driver']}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+        # the system cuts a process's name at any byte, so that it need not be UTF-8
+        state = Path(f"/proc/{holder['driver']}/stat").read_bytes().rpartition(b")")[2].split()[0]
     except ProcessLookupError:
         return True
     except (OSError, IndexError):  # another user's, or a system without /proc
         return False
-    return state == "Z"
+    return state == b"Z"

@@ -42,11 +42,13 @@ def path(tmp_path):
 
 
 @contextlib.contextmanager
-def writing_elsewhere(path):
-    """Another process that writes the journal: `go` makes it commit one event more and close."""
+def writing_elsewhere(path, name=""):
+    """Another process, of this name, that writes the journal: `go` makes it commit one event more and close."""
     script = textwrap.dedent(
         f"""
-        import sys
+        import pathlib, sys
+        if {name!r}:
+            pathlib.Path("/proc/self/comm").write_text({name!r})
         from tests.journal.test_lock import DESCRIPTION, Journal, told
         journal = Journal({str(path)!r}, DESCRIPTION)
         journal.append([told(1)])
@@ -195,6 +197,13 @@ def test_a_lock_that_says_nonsense_is_a_lock(path, monkeypatch):
                 Journal(path, DESCRIPTION)
         lock.lock_file(path).unlink()
         Path(path).unlink()
+
+
+@pytest.mark.skipif(not Path("/proc/self/comm").exists(), reason="the system does not name processes there")
+def test_a_writer_of_any_name_holds_its_journal(path):
+    cut = "x" * 14 + "\N{LATIN SMALL LETTER E WITH ACUTE}"  # the system keeps 15 bytes
+    with writing_elsewhere(path, cut), pytest.raises(JournalInUse, match="another study is writing it"):
+        Journal(path, DESCRIPTION)
 
 
 @pytest.mark.parametrize(

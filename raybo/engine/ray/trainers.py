@@ -102,5 +102,5 @@ def _end(cleaner: Any) -> None:
 def _kill(pid: int) -> None:
     """Kill a cleaner on this node, unless it has gone and another process has its number."""
     with contextlib.suppress(OSError):
-        if not Path("/proc").is_dir() or CLEANER in Path(f"/proc/{pid}/cmdline").read_text():
+        if not Path("/proc").is_dir() or CLEANER.encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
             os.kill(pid, signal.SIGKILL)
