@@ -18,6 +18,7 @@ from typing import Any
 
 from raybo import spaces
 from raybo.common import systems
+from raybo.common.arguments import whole_number
 from raybo.common.errors import JournalError, MethodError, SpaceError, TrialError
 from raybo.common.messages import nearest, shown
 from raybo.integrations.export import exporter
@@ -35,6 +36,7 @@ from raybo.study.study import Study, load
 NAME = re.compile(r"[A-Za-z0-9][\w-]{0,63}")  # of a study: no path can be made of it
 LOCK = ".raybo-agents.lock"
 EXPORTS = {"csv": "csv", "reports": "reports.csv", "json": "json", "optuna": "optuna.log"}  # format: end of the file
+MOST_ASKED = 1_000  # trials of one call, which holds the folder until it has them
 LAST = 8  # trials of which a status tells the story
 KINDS: Mapping[str, tuple[type, Sequence[str], Sequence[str]]] = {  # with what a parameter needs, and may have
     "float": (Float, ("low", "high"), ("log", "step", "scale", "guess", "next_guess")),
@@ -107,9 +109,10 @@ class AgentFolder:
 
         Args:
             study: which one.
-            n: how many.
+            n: how many, up to 1,000.
             config: some of the parameters, or all, as the next trial must have them; the rest is proposed.
         """
+        n = whole_number(n, "n", error=TrialError, at_most=MOST_ASKED)
         with self._locked(), self._open(study) as searcher:
             missing = set(self.limits.where) - {rule.text for rule in searcher.space.rules}
             if missing:

@@ -74,6 +74,14 @@ def test_what_is_pending_is_listed(folder):
     assert folder.ask("first")["asked_for_earlier_and_not_told"] == [0]
 
 
+@pytest.mark.parametrize("n", [0, -1, 1_001, 1.5, "2", True])
+def test_a_number_of_trials_that_is_none_is_told(folder, n):
+    folder.create("first", X)
+    with pytest.raises(raybo.TrialError, match="n must be a whole number from 1"):
+        folder.ask("first", n)
+    assert folder.status("first")["trials"] == 0
+
+
 def test_an_agent_asks_with_values_of_its_own(tmp_path):
     folder = AgentFolder(tmp_path, Limits(trials=3))
     space = {name: {"type": "float", "low": 0, "high": 1} for name in "xy"}
