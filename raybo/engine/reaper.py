@@ -14,12 +14,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+LOCK = ".raybo-in-use"  # in a directory, locked by its owner; opened by whoever looks whether it has one
 LOOK_SECONDS = 0.5  # between checks whether the command lives
 END_SECONDS = 15.0  # in which what is left is ended
 
 
 def processes_in(directory: str, *, only_rays: bool = True) -> list[int]:
-    """Return the processes of this user, or only those of Ray, that have a file of the directory open."""
+    """Return the processes of this user, or only those of Ray, that have a file of the directory open, not its lock."""
     found = []
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         with contextlib.suppress(OSError):  # no process, or gone
@@ -31,7 +32,7 @@ def processes_in(directory: str, *, only_rays: bool = True) -> list[int]:
             if only_rays and not command.startswith(b"ray::") and b"/ray/" not in command:
                 continue
             links = (os.readlink(f"/proc/{name}/fd/{each}") for each in os.listdir(f"/proc/{name}/fd"))
-            if any(link.startswith(f"{directory}/") for link in links):
+            if any(link.startswith(f"{directory}/") and link != f"{directory}/{LOCK}" for link in links):
                 found.append(int(name))
     return found
 

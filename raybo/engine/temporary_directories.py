@@ -19,10 +19,9 @@ from pathlib import Path
 
 from raybo.common import systems
 from raybo.common.errors import RayError
-from raybo.engine.reaper import END_SECONDS, end_processes, processes_in
+from raybo.engine.reaper import END_SECONDS, LOCK, end_processes, processes_in
 
 TEMPORARY = systems.TEMPORARY
-LOCK = ".raybo-in-use"
 MADE = re.compile(r"raybo-[0-9]+-[a-z0-9_]{8}")  # the names of these directories
 RAY = "ray"  # the part of one that a local Ray uses
 

@@ -57,6 +57,17 @@ def test_next_study_ends_the_agents_of_a_killed_one(tmp_path, started):
     assert not directory.exists()
 
 
+def test_trials_that_look_for_leftovers_end_neither_themselves_nor_each_other(tmp_path, started):
+    """They are Ray's processes too, and have the lock of a dead attempt's directory open meanwhile."""
+    directory = tmp_path / "raybo-1-abcdefgh"
+    other = started(directory / LOCK)
+    code = f"from raybo.engine.temporary_directories import remove_leftovers; remove_leftovers({str(tmp_path)!r})"
+    trial = subprocess.run(["ray::trial", "-c", code], executable=sys.executable, timeout=60, check=False)
+    assert trial.returncode == 0
+    assert other.poll() is None
+    assert not directory.exists()
+
+
 COMMAND = """
 import os, signal, subprocess, sys, time
 from pathlib import Path
