@@ -212,6 +212,23 @@ def test_artifacts_are_where_they_are_wanted(tmp_path, log):
         raybo.tune(job_of(log), artifacts=tmp_path)
 
 
+def test_a_killed_trial_runs_again_and_later_ones_too_if_their_files_are_kept_elsewhere(tmp_path):
+    """What it leaves on its node is removed by the next, which has to live on."""
+
+    @raybo.objective(space=SPACE, metric="loss", mode="min")
+    def job(config):
+        me = raybo.current_trial()
+        (me.directory / "file").write_text(str(me.attempt))
+        if me.attempt == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return config["x"]
+
+    place = tmp_path / "elsewhere"
+    study = raybo.tune(job, trials=2, workers=1, method="random", storage=tmp_path / "s.db", artifacts=place.as_uri())
+    assert [(trial.state, trial.attempt) for trial in study.trials] == [(State.FINISHED, 2)] * 2
+    assert sorted(file.read_text() for file in place.rglob("file")) == ["2", "2"]
+
+
 ASHA = {
     "scheduler": "asha",
     "scheduler_options": {"eta": 2, "variant": "promote"},
