@@ -31,16 +31,21 @@ def processes_in(directory: str, *, only_rays: bool = True) -> list[int]:
             # Ray's names of workers and agents, and what they are called as they start
             if only_rays and not command.startswith(b"ray::") and b"/ray/" not in command:
                 continue
-            links = (os.readlink(f"/proc/{name}/fd/{each}") for each in os.listdir(f"/proc/{name}/fd"))
-            if any(link.startswith(f"{directory}/") and link != f"{directory}/{LOCK}" for link in links):
+            if any(file.startswith(f"{directory}/") and file != f"{directory}/{LOCK}" for file in _open_files(name)):
                 found.append(int(name))
     return found
 
 
+def _open_files(process: str) -> Iterator[str]:
+    for each in os.listdir(f"/proc/{process}/fd"):
+        with contextlib.suppress(OSError):  # closed meanwhile
+            yield os.readlink(f"/proc/{process}/fd/{each}")
+
+
 def end_processes(directory: str, seconds: float = END_SECONDS) -> bool:
-    """Kill Ray's processes that use a directory, as long as there are any; False if some are left after that time."""
+    """Kill Ray's other processes that use a directory, while there are any; False if some are left after that time."""
     give_up = time.monotonic() + seconds
-    while found := processes_in(directory):
+    while found := set(processes_in(directory)) - {os.getpid()}:  # a script in a directory `ray` is called like Ray's
         if time.monotonic() > give_up:
             return False
         for process in found:

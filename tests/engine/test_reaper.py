@@ -68,6 +68,19 @@ def test_trials_that_look_for_leftovers_end_neither_themselves_nor_each_other(tm
     assert not directory.exists()
 
 
+def test_a_command_that_is_called_like_rays_does_not_end_itself(tmp_path):
+    (script := tmp_path / "ray" / "job.py").parent.mkdir()
+    (directory := tmp_path / "raybo-1-abcdefgh").mkdir()
+    script.write_text(
+        "import sys\n"
+        "from raybo.engine.reaper import end_processes, processes_in\n"
+        "with open(sys.argv[1] + '/log', 'w'):\n"
+        "    assert processes_in(sys.argv[1])\n"
+        "    end_processes(sys.argv[1], 1.0)\n"
+    )
+    subprocess.run([sys.executable, script, directory], check=True, timeout=60)
+
+
 COMMAND = """
 import os, signal, subprocess, sys, time
 from pathlib import Path
