@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 
 import pytest
 import ray
 
-from raybo.engine.lifecycle import Life, Occurrence
+from raybo.engine.lifecycle import Life, Occurrence, Phase
+from raybo.engine.ray.nodes import LOOK_SECONDS, NodeLosses
 from raybo.engine.study.dispatch import DispatchedTrial
 
 RETURNED = (Occurrence.RETURNED, {"value": 1.0})
@@ -191,6 +193,32 @@ def test_another_attempt_knows_nothing_of_the_one_before():
     dispatched.node_lost.set()
     dispatched.reset()
     assert (dispatched.node, dispatched.node_lost.is_set()) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "is_lost"),
+    [
+        (lambda dispatched: None, True),  # Ray has sent it to the lost node, and waits for ever
+        (lambda dispatched: dispatched.start("lost"), True),
+        (lambda dispatched: dispatched.start("alive"), False),
+        (lambda dispatched: dispatched.reset(), False),
+    ],
+)
+def test_a_trial_that_begins_elsewhere_after_the_loss_of_a_node_goes_on(tasks, meanwhile, is_lost):
+    async def run():
+        dispatched, losses = DispatchedTrial(Life(0, Phase.RUNNING)), NodeLosses()
+        dispatched.submit(tasks)
+        dispatched.submitted -= 2 * LOOK_SECONDS  # it could have begun by now
+        for alive in (True, False):
+            nodes = [{"NodeID": "lost", "Alive": alive}, {"NodeID": "alive", "Alive": True}]
+            losses.update(nodes, time.monotonic())
+        assert dispatched.may_be_lost(losses)
+        event = dispatched.node_lost
+        meanwhile(dispatched)
+        dispatched.give_up_if_lost(losses, event)
+        return event.is_set()
+
+    assert asyncio.run(run()) is is_lost
 
 
 @pytest.mark.parametrize("interrupted", [None, Occurrence.RAISED, Occurrence.WORKER_LOST])

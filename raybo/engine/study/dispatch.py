@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 import ray
 
 from raybo.common.messages import first_line
-from raybo.engine.lifecycle import Life, Occurrence
+from raybo.engine.lifecycle import Life, Occurrence, Phase
 from raybo.engine.study.gang import Gang
 from raybo.engine.trial.shortages import MAKE_ROOM, NO_MEMORY
 from raybo.engine.trial.task import TRACEBACK_CHARACTERS
 from raybo.record.events import EventData
 
 if TYPE_CHECKING:
+    from raybo.engine.ray.nodes import NodeLosses
     from raybo.engine.trial.captured_output import Chunk
     from raybo.engine.trial.report_sender import Answer
 
@@ -93,6 +94,17 @@ class DispatchedTrial:
         """Note that it has begun on a node; its time limit counts from here."""
         self.node = node
         self._started.set()
+
+    def may_be_lost(self, losses: NodeLosses) -> bool:
+        """True if a node of this attempt was lost, or may be, as it has not begun there."""
+        now = time.monotonic()
+        is_out = self.life.phase is not Phase.WAITING
+        return is_out and any(losses.affect(node, self.submitted, now) for node in self.nodes)
+
+    def give_up_if_lost(self, losses: NodeLosses, event: asyncio.Event) -> None:
+        """Set the event of an attempt, unless another runs or it has meanwhile begun on nodes that were not lost."""
+        if event is self.node_lost and self.may_be_lost(losses):
+            event.set()
 
     def stop(self, reason: str) -> None:
         """Stop it, whatever it does."""

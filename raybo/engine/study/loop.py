@@ -13,7 +13,6 @@ from typing import Any, cast
 
 import ray
 
-from raybo.engine.lifecycle import Phase
 from raybo.engine.plan import Plan
 from raybo.engine.ray.draining import draining_nodes
 from raybo.engine.ray.nodes import GRACE_SECONDS, LOOK_SECONDS, NodeLosses
@@ -179,13 +178,11 @@ class StudyLoop:
             await asyncio.sleep(LOOK_SECONDS)
             nodes = await loop.run_in_executor(None, ray.nodes)
             self.runs.announce(await loop.run_in_executor(None, draining_nodes))
-            now = time.monotonic()
-            if losses.update(nodes, now):
+            if losses.update(nodes, time.monotonic()):
                 self.runs.launcher.renew()
             for dispatched in self.runs.dispatched.values():
-                is_out = dispatched.life.phase is not Phase.WAITING
-                if is_out and any(losses.affect(node, dispatched.submitted, now) for node in dispatched.nodes):
-                    loop.call_later(GRACE_SECONDS, dispatched.node_lost.set)  # this attempt's event, not the next one's
+                if dispatched.may_be_lost(losses):  # asked again later: meanwhile it may begin, on another node
+                    loop.call_later(GRACE_SECONDS, dispatched.give_up_if_lost, losses, dispatched.node_lost)
             if self.plan.elastic:
                 await self.capacity.update([node for node in nodes if node["NodeID"] not in self.runs.leaving])
                 self._open_workers()
