@@ -107,7 +107,7 @@ def server_of(folder: AgentFolder) -> MCPServer:
 
     @server.tool()
     def ask(study: str, n: int = 1, config: dict[str, Any] | None = None) -> Result:
-        """Get the next n trials to run, each with its number, its config and why it was proposed.
+        """Get the next n trials to run, 1 to 1,000, each with its number, its config and why it was proposed.
 
         With a config of some of the parameters, or all, get one trial that has these values; the rest is proposed.
         """

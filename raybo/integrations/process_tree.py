@@ -58,7 +58,7 @@ def end(process: subprocess.Popen[bytes], grace: float) -> None:
     while time.monotonic() < until and (process.poll() is None or descendants()):
         _reap(process)
         time.sleep(LOOK_SECONDS)
-    if process.poll() is None:  # where there is no /proc, the one group of processes that is known
+    if process.poll() is None:  # without /proc, its group is all that is known
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     while left := descendants():

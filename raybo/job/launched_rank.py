@@ -90,7 +90,7 @@ class LaunchedReceiver:
         line.connect(address)
         self._line = line.makefile("rw")
         self._rank = rank()
-        self._one_at_a_time = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler that reports during a report gets an error, no deadlock
         self._before, sys.excepthook = sys.excepthook, self._raised
 
     def report(self, metrics: Any, step: int | None) -> None:
@@ -122,7 +122,7 @@ class LaunchedReceiver:
 
     def _ask(self, what: str, **data: Any) -> dict[str, Any]:
         try:
-            with self._one_at_a_time:
+            with self._lock:
                 self._line.write(json.dumps({"what": what, "rank": self._rank, **data}, default=_plain) + "\n")
                 self._line.flush()
                 answer: dict[str, Any] = json.loads(self._line.readline() or '{"end": "its trial is over"}')

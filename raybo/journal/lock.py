@@ -267,8 +267,8 @@ def _driver_is_gone(holder: Mapping[str, Any]) -> bool:
         return False
     try:
         os.kill(holder["driver"], 0)
-        # one that was killed and that nobody has asked after is still there, as a zombie
-        # the system cuts a process's name at any byte, so that it need not be UTF-8
+        # one that was killed and that nobody has asked after is still there, as a zombie; the name before its state
+        # is cut at any byte, and need not be UTF-8
         state = Path(f"/proc/{holder['driver']}/stat").read_bytes().rpartition(b")")[2].split()[0]
     except ProcessLookupError:
         return True

@@ -213,7 +213,7 @@ def test_artifacts_are_where_they_are_wanted(tmp_path, log):
 
 
 def test_a_killed_trial_runs_again_and_later_ones_too_if_their_files_are_kept_elsewhere(tmp_path):
-    """What it leaves on its node is removed by the next, which has to live on."""
+    """The next one removes what it leaves on its node, and lives on."""
 
     @raybo.objective(space=SPACE, metric="loss", mode="min")
     def job(config):

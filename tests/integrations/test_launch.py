@@ -184,6 +184,22 @@ def test_threads_of_a_rank_report_one_after_the_other(tmp_path):
     assert sorted(seen) == [float(100 * i + j) for i in range(4) for j in range(50)]
 
 
+def test_a_signal_handler_that_reports_during_a_report_gets_an_error(tmp_path):
+    class Interrupts(Listener):
+        def report(self, metrics, step):
+            os.kill(int(metrics["pid"]), signal.SIGUSR1)
+            time.sleep(0.5)
+
+    script = tmp_path / "handler.py"
+    script.write_text(
+        "import os, signal, raybo\n"
+        "def report(*_):\n    raybo.report({'loss': 0.5, 'pid': float(os.getpid())})\n"
+        "signal.signal(signal.SIGUSR1, report)\nreport()\n"
+    )
+    with reports_sent_to(Interrupts(tmp_path)), pytest.raises(LaunchError, match="RuntimeError: reentrant call"):
+        launch([sys.executable, script])
+
+
 @pytest.mark.slow
 @pytest.mark.ray
 def test_no_rank_outlives_a_killed_worker(ray_session, command, tmp_path):
