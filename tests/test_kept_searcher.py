@@ -6,10 +6,12 @@ import gc
 import os
 import signal
 
+import numpy as np
 import pytest
 
 import raybo
 from raybo.common.errors import JournalError, JournalInUse, MethodError, SpaceError
+from raybo.journal import requests
 from raybo.methods import Method
 from raybo.record.history import Proposal
 from raybo.record.states import State
@@ -323,3 +325,21 @@ def test_a_searcher_needs_a_space(path):
         with pytest.raises(SpaceError, match="a searcher needs a space"):
             Searcher(**arguments)
     assert not path.exists()
+
+
+def test_the_same_lines_add_a_result_once(path):
+    """Two equal results are two trials; a loop that is run again adds neither again."""
+    for begun in range(3):
+        with Searcher(SPACE, seed=0, storage=path) as searcher:
+            config = searcher.space.sample(np.random.default_rng(0), 1)[0]
+            assert [searcher.add(config, value).number for value in (0.5, 0.5, 0.25)] == [0, 1, 2]
+            assert searcher.tell(searcher.ask(), 1.0).number == 3 + begun
+    assert len(raybo.load(path).trials) == 6
+
+
+def test_a_loop_of_ones_own_takes_no_requests(path):
+    """A study that was killed has left the directory for them."""
+    requests.listen(path)
+    with Searcher(SPACE, seed=0, storage=path) as searcher:
+        searcher.ask()
+        assert not requests.is_listening(path)

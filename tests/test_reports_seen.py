@@ -185,6 +185,7 @@ def test_promotion_waits_for_the_old_process(job, tmp_path):
         judge.close()
 
 
+@pytest.mark.slow
 def test_scheduled_comparisons_share_a_step_budget(job, tmp_path):
     Path(tmp_path, "job.py").write_text(JOB)
     experiment = Experiment(
@@ -323,6 +324,7 @@ def test_tensorboard_has_a_curve_for_each_trial(study, tmp_path):
     assert len(read.Scalars("loss")) == trial.step
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of mlflow's own, about the database library that it uses
 def test_mlflow_has_a_curve_for_each_trial(study, tmp_path):
     mlflow = pytest.importorskip("mlflow")
@@ -406,6 +408,23 @@ def test_pruned_without_a_report_there_is_no_best():
     searcher.prune(searcher.ask(), "enough")
     with pytest.raises(raybo.TrialError, match="no trial has finished yet"):
         _ = searcher.best
+
+
+def test_a_trial_that_broke_a_constraint_is_not_the_furthest():
+    limits = {"memory": "<= 1 at every step"}
+    searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0, steps=4, metric="v", constraints=limits)
+    for memory in (9.0, 0.5, 8.0):
+        trial = searcher.ask()
+        for step in (1, 2):
+            searcher.report(trial, {"v": memory, "memory": memory}, step)
+        searcher.prune(trial)
+    assert searcher.best.number == 1
+    only = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0, steps=4, metric="v", constraints=limits)
+    trial = only.ask()
+    only.report(trial, {"v": 1.0, "memory": 2.0})
+    only.prune(trial)
+    with pytest.raises(raybo.TrialError, match="no trial has finished yet"):
+        _ = only.best
 
 
 def test_unfinished_studies_name_the_furthest_trial(all_pruned, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 import raybo
 from raybo.common.errors import MethodError, TrialError
 from raybo.methods.parts.trial_costs import TAKES, seconds_left
+from raybo.record.budget import Budget, used
 from raybo.record.events import Planned, Told
 from raybo.record.states import State
 from raybo.searcher import Searcher
@@ -167,6 +168,7 @@ def test_cheap_versions_cost_too():
     assert min(costs) < 1
 
 
+@pytest.mark.slow
 def test_a_kept_loop_goes_on_with_what_is_left(path):
     free = loop(Searcher(SPACE, mode="min", seed=3, budget=150))
     with Searcher(SPACE, mode="min", seed=3, budget=150, storage=path) as kept:
@@ -202,3 +204,31 @@ def test_a_kept_loop_goes_on_with_what_is_left(path):
 def test_what_is_no_budget_is_refused(arguments, words):
     with pytest.raises(MethodError, match=words):
         Searcher(SPACE, "random", **arguments)
+
+
+def test_added_results_use_nothing_of_a_cost(tmp_path):
+    """Neither by `add`, nor from an older study whose results a job's study takes over."""
+    with Searcher({"x": raybo.Float(0, 1)}, budget=100, cost="tokens", storage=tmp_path / "a.db") as searcher:
+        searcher.add({"x": 0.5}, {"value": 1.0, "tokens": 90.0})
+        searcher.tell(searcher.ask(), {"value": 1.0, "tokens": 5.0})
+    study = raybo.load(tmp_path / "a.db")
+    assert used(study.events, Budget(100.0, cost="tokens")) == 5.0
+
+
+def test_reports_have_the_form_of_results_with_a_cost():
+    space = {"x": raybo.Float(0, 1)}
+    searcher = Searcher(space, budget=100, cost="tokens", steps=5, scheduler="median")
+    trial = searcher.ask()
+    searcher.report(trial, {"value": 0.3, "tokens": 3.0})
+    searcher.report(trial, 0.2)
+    assert list(searcher.trials[0].reports) == [(1, 0.3), (2, 0.2)]
+    with pytest.raises(TrialError, match="the report has no value"):
+        searcher.report(trial, {"tokens": 3.0})
+
+
+def test_a_use_beyond_every_float_is_kept(tmp_path):
+    with Searcher({"x": raybo.Float(0, 1)}, budget=1.5e308, storage=tmp_path / "a.db") as searcher:
+        for trial in searcher.ask(2):
+            searcher.tell(trial, 1.0, seconds=1e308)
+        searcher.enqueue({"x": 0.5})
+    assert len(raybo.load(tmp_path / "a.db").trials) == 3

@@ -40,7 +40,7 @@ from raybo.record.description import Description
 from raybo.record.event_fields import Code
 from raybo.record.events import EarlierStudy, Event, artifacts_of
 from raybo.searcher import Searcher
-from raybo.searcher.priors import new_priors
+from raybo.searcher.priors import AUTO, new_priors
 from raybo.searcher.wanted import Wanted
 from raybo.study import warm_start
 from raybo.study.study import Study
@@ -115,7 +115,8 @@ def _begin(given: Arguments, path: Path, code: Code | None) -> tuple[Searcher, D
         wanted = Wanted.by(searcher.description, given.storage)
         earlier = [event for event in opened.events if isinstance(event, EarlierStudy)]
         priors = new_priors(given.prior, wanted, earlier)
-        if given.prior == "auto" and not priors and not earlier:
+        named = given.prior if isinstance(given.prior, (list, tuple)) else [given.prior]
+        if any(isinstance(each, str) and each == AUTO for each in named) and not priors and not earlier:
             log.warning("%s: no journal beside it is a prior for this study", path.name)
         changed = "" if last_code(opened.events) == code else other_code(opened.events, code)
         if changed and given.run.same_code:

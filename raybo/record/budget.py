@@ -8,6 +8,7 @@ cost is the sum of a number that the job returns.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -109,7 +110,7 @@ def budget_of(planned: Planned) -> Budget | None:
 
 def as_kept(spent: float) -> float:
     """Return how much of a budget is used as events keep it, in nine digits."""
-    return float(f"{spent:.9g}")
+    return min(float(f"{spent:.9g}"), sys.float_info.max)
 
 
 def used(events: Sequence[Event], budget: Budget) -> float:
@@ -126,7 +127,7 @@ def used(events: Sequence[Event], budget: Budget) -> float:
         elif isinstance(event, (Asked, Ended)) and event.spent is not None and is_same:
             said = event.spent
     if budget.cost is not None:
-        return sum(event.cost(budget.cost) or 0.0 for event in events if isinstance(event, AttemptEvent))
+        return used_by_trials(events, budget)
     spans = [span for event in events if isinstance(event, AttemptEvent) and (span := _span(event)) is not None]
     if not budget.is_time:
         return max(said, budget.per_second * sum(end - begin for begin, end in spans))

@@ -143,13 +143,20 @@ class Ledger:
     def furthest(self) -> Trial | None:
         """The pruned trial that came furthest, the best report of those; None where one has finished or none reported.
 
+        One whose reports broke a constraint does not count.
+
         None too if the job has cheap versions: which of them is best says little of whole runs.
 
         A report of an early step is no result, so it is compared with others of the same step only.
         """
         if self.count(State.FINISHED) or not self.count(State.PRUNED) or self.history.fidelity is not None:
             return None
-        pruned = [trial for trial in self.trials if trial.state is State.PRUNED and trial.step]
+        broke = {
+            number
+            for number in self.history.records.numbers(State.PRUNED).tolist()
+            if (self.goals.worst_margins(self.history.records[number].curves) < 0.0).any()
+        }
+        pruned = [t for t in self.trials if t.state is State.PRUNED and t.step and t.number not in broke]
         if not pruned:
             return None
         step = max(trial.step for trial in pruned)

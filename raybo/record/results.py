@@ -58,14 +58,17 @@ def told(value: Any, number: int, goals: Goals = ONE, whose: str = "", cost: str
     return _numbers(value, number, goals, needed, whose)
 
 
-def reported(value: Any, number: int, goals: Goals = ONE, judged: str | None = None) -> Numbers:
+def reported(
+    value: Any, number: int, goals: Goals = ONE, judged: str | None = None, cost: str | None = None
+) -> Numbers:
     """Return the fields of a report's event beside its step; TrialError if a number is missing or not finite.
 
     Args:
         judged: the metric that the scheduler looks at, where that is not the first.
+        cost: name of the number that a trial costs, with which its result is a dict; None if there is none.
     """
     needed = (goals.names[0],) if judged is None else (goals.names[0], judged)
-    if isinstance(value, Mapping) and not goals.is_plain:
+    if isinstance(value, Mapping) and not (goals.is_plain and cost is None):
         if lacking := [name for name in needed if name not in value]:
             why = ", which the scheduler looks at" if lacking[0] == judged else ""
             raise TrialError(f"trial {number}: the report has no {lacking[0]}{why}")

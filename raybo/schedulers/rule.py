@@ -6,12 +6,17 @@ go on would confirm nothing. Nor are others judged by them (`report_totals`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from raybo.common.errors import MethodError, TrialError
+from raybo.common.messages import shown
 from raybo.record.events import Paused, Pruned, Reported
 from raybo.record.goals import Goals
 from raybo.record.history import History
 from raybo.record.origin import confirms
+from raybo.record.results import extras
+from raybo.record.states import State
 from raybo.schedulers import GO, Scheduler, Verdict
 
 JOB = "job"  # the rule's name in the journal if a trial ended itself, or a constraint ended it
@@ -50,11 +55,17 @@ class Rule:
         return self.verdict(history, trial) if self.can_judge(history, trial) else GO
 
     def verdict(self, history: History, trial: int) -> Verdict:
-        """Return the verdict on the trial's last report; `can_judge` must be true."""
+        """Return the verdict on the trial's last report, as a journal keeps it; `can_judge` must be true.
+
+        Raises:
+            MethodError: the scheduler's answer is no verdict.
+        """
         verdict = self.scheduler.decide(history, trial, history.records[trial].step)
-        if not verdict.why or history.judged_metric is None:
-            return verdict
-        return replace(verdict, why=f"{history.judged_metric}: {verdict.why}")
+        if verdict is GO:
+            return GO
+        _require_verdict(verdict, self.name)
+        about = f"{history.judged_metric}: " if verdict.why and history.judged_metric is not None else ""
+        return replace(verdict, why=about + verdict.why, numbers=extras(verdict.numbers, metric=""))
 
     def waits_at(self, history: History, trial: int, after: int = 0) -> int | None:
         """Return the next step at which the trial is to wait for its verdict, as things stand; None if none is near.
@@ -69,8 +80,26 @@ class Rule:
         return next((at for at in steps if self.scheduler.decides(history, trial, at)), None)
 
     def promoted(self, history: History) -> int | None:
-        """Return the paused trial that a free worker resumes; None if there is none."""
-        return self.scheduler.next_promoted(history)
+        """Return the paused trial that a free worker resumes; None if there is none.
+
+        Raises:
+            MethodError: what the scheduler names is no paused trial.
+        """
+        number = self.scheduler.next_promoted(history)
+        try:
+            return None if number is None else history.require(number, State.PAUSED)
+        except TrialError as error:
+            raise MethodError(f"{self.name}: next_promoted must return a paused trial's number: {error}") from None
+
+
+def _require_verdict(verdict: object, whose: str) -> None:
+    """MethodError if a scheduler decided something that is no verdict, or that no journal keeps."""
+    if not isinstance(verdict, Verdict):
+        raise MethodError(f"{whose}: decide must return a Verdict, got {shown(verdict)}")
+    if verdict.action not in ("go", "prune", "pause"):
+        raise MethodError(f"{whose}: a verdict's action is 'go', 'prune' or 'pause', got {shown(verdict.action)}")
+    if not isinstance(verdict.why, str) or not isinstance(verdict.numbers, Mapping):
+        raise MethodError(f"{whose}: a verdict's why is a text and its numbers are a dict, got {shown(verdict)}")
 
 
 def foreseen(history: History, trial: int) -> int:

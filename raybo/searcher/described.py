@@ -22,6 +22,8 @@ from raybo.space import Space, context_space
 if TYPE_CHECKING:
     from raybo.searcher.journaled import Kept
 
+MOST_SEED = 2**128  # as large as those that numpy draws
+
 Made = tuple[Description, methods.Method, Scheduler | None]  # with what it names
 
 
@@ -75,11 +77,7 @@ def described(
         context=context,
         steps=steps,
         scheduler=None if rule is None else schedulers.name_of(rule) if is_kept else schedulers.label(rule),
-        scheduler_options={}
-        if made_rule is None
-        else schedulers.options_of(rule, made_rule, rule_options)
-        if is_kept
-        else _values(made_rule, rule_options),
+        scheduler_options={} if made_rule is None else _options_of(rule, made_rule, rule_options, is_kept),
         generation=GENERATION if generation is None else whole_number(generation, "generation"),
         fidelity=earlier.fidelity if fidelities is None and earlier is not None else fidelities,
     )
@@ -118,10 +116,18 @@ def _values(made: methods.Method | Scheduler, options: Mapping[str, Any]) -> dic
 
 
 def seed_for(seed: int | None) -> int:
-    """Return the seed that a user gave, or draw one; MethodError if it is not a whole number from 0."""
+    """Return the seed that a user gave, or draw one; MethodError if it is not a whole number from 0 to 2**128."""
     if seed is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
-    return whole_number(seed, "seed", at_least=0, at_most=None)
+    return whole_number(seed, "seed", at_least=0, at_most=MOST_SEED)
+
+
+def _options_of(
+    rule: schedulers.AnyScheduler | None, made: Scheduler, given: Mapping[str, Any], is_kept: bool
+) -> dict[str, Any]:
+    """Return a scheduler's options as a description has them, with the metric that it looks at by itself."""
+    options = schedulers.options_of(rule, made, given) if is_kept else _values(made, given)
+    return dict(options) if made.metric is None else {**options, "metric": made.metric}
 
 
 def scheduler_for(

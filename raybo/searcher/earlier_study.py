@@ -161,6 +161,7 @@ def _scores(history: History, goals: Goals, name: str) -> tuple[list[int], Array
         for number, record in enumerate(rows[0].records)
         if record.state is State.FINISHED and not record.is_open and not confirms(record.tags)
     ]
+    numbers = [number for number in numbers if all(seen.records[number].y is not None for seen in rows)]
     results = sum(history.records[number].state is State.FINISHED for number in numbers)
     if results < FEWEST:
         raise JournalError(f"{name}: it has {counted(results, 'result')}, and a prior needs at least {FEWEST}")
@@ -168,7 +169,10 @@ def _scores(history: History, goals: Goals, name: str) -> tuple[list[int], Array
     values = np.array([[seen.records[n].y for seen in rows] for n in numbers], dtype=np.float64)
     values = np.vstack([values, np.full((len(failed), len(rows)), -np.inf)])
     values[[i for i, n in enumerate(numbers) if _breaks(history, n, goals)]] = -np.inf
-    if np.ptp(values[np.isfinite(values).all(axis=1)], axis=0).max(initial=0.0) == 0.0 and not failed:
+    feasible = values[np.isfinite(values).all(axis=1)]
+    if not len(feasible):
+        raise JournalError(f"{name}: all its results break a constraint of this study, so it knows of no good ones")
+    if np.ptp(feasible, axis=0).max() == 0.0 and not failed:
         raise JournalError(f"{name}: all its results are equal, so it says nothing of where the best lies")
     scores = [ndtri((rankdata(column) - 0.5) / len(column)) for column in values.T]
     return [*numbers, *failed], np.asarray(np.mean(scores, axis=0))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from raybo.common.errors import JournalError
-from raybo.journal import Journal, as_path, clean
+from raybo.journal import Journal, as_path, clean, requests
 from raybo.record.description import Description
 from raybo.record.events import Event
 
@@ -40,6 +40,7 @@ class Kept:
     def begin(self, description: Description) -> None:
         """Make ready to write. Raises JournalError if it is another study's."""
         self._journal.begin(description.without_objects())
+        requests.stop_listening(self.path)  # as a study did that was killed: a loop of the user's takes no requests
 
     def require_open(self) -> None:
         """Raise JournalError if it is closed, or belongs to another process."""

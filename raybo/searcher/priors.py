@@ -42,8 +42,12 @@ def new_priors(given: object, wanted: Wanted, known: Sequence[EarlierStudy] = ()
     """
     there = {prior.identity for prior in known}
     found: list[EarlierStudy] = []
+    named: set[str] = set()  # identities of those that were not found in a directory, say
     for each in _listed(given):
-        for prior in _source(each, wanted, known):
+        priors, are_many = _source(each, wanted, known)
+        for prior in priors:
+            if not are_many:
+                named.add(prior.identity)
             if prior.identity not in there:
                 there.add(prior.identity)
                 found.append(prior)
@@ -54,7 +58,14 @@ def new_priors(given: object, wanted: Wanted, known: Sequence[EarlierStudy] = ()
     if len(found) > STUDIES:
         best = sorted(found, key=lambda prior: (-len(prior.axes), -len(prior.scores)))[:STUDIES]
         found = [prior for prior in found if prior in best]
-    return [modelled(prior, wanted.space) for prior in found]
+    models: list[EarlierStudy] = []
+    for prior in found:
+        try:
+            models.append(modelled(prior, wanted.space))
+        except JournalError:
+            if prior.identity in named:
+                raise
+    return models
 
 
 def priors_of(given: Given, description: Description, kept: Kept | None) -> list[EarlierStudy]:
@@ -88,19 +99,20 @@ def _listed(given: object) -> list[Any]:
     raise JournalError(f"prior must be a study, a journal, or a list of them, got {shown(given)}")
 
 
-def _source(given: Any, wanted: Wanted, known: Sequence[EarlierStudy]) -> list[EarlierStudy]:
+def _source(given: Any, wanted: Wanted, known: Sequence[EarlierStudy]) -> tuple[list[EarlierStudy], bool]:
+    """Return the priors of one thing that a user gives, and whether it stands for many, of which some may not fit."""
     if _is_study(given):
-        return [_known(given, wanted, _name(given))]
+        return [_known(given, wanted, _name(given))], False
     paths, are_many = journals_named(given, wanted.path)
     if are_many:
-        return [] if known else _those_that_fit(paths, wanted, str(given))
+        return [] if known else _those_that_fit(paths, wanted, str(given)), True
     if (
         known
         and not paths[0].exists()
         and (paths[0].suffix != ".db" or any(prior.study == paths[0].name for prior in known))
     ):  # a directory, or a journal, that has given what it knows and is gone
-        return []
-    return [_read(paths[0], wanted)]
+        return [], False
+    return [_read(paths[0], wanted)], False
 
 
 def journals_named(given: Any, own: Path | None) -> tuple[list[Path], bool]:

@@ -149,6 +149,12 @@ def _require_proposal(proposal: object, history: History, whose: str) -> None:
         json.dumps(proposal.tags)
     except (TypeError, ValueError) as error:
         raise MethodError(f"{whose}: a proposal's tags must be JSON: {first_line(error)}") from None
+    levels = () if history.fidelity is None else history.fidelity.levels[:-1]
+    if proposal.fidelity is not None and (type(proposal.fidelity) is not int or proposal.fidelity not in levels):
+        raise MethodError(
+            f"{whose}: a proposal's fidelity must be one of the levels below a whole run, or None, got "
+            f"{shown(proposal.fidelity)}"
+        )
 
 
 def _expected_best(history: History, rng: np.random.Generator) -> Proposal | None:

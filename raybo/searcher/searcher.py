@@ -44,7 +44,7 @@ from raybo.schedulers import Scheduler, Verdict
 from raybo.schedulers.rule import JOB, Rule
 from raybo.searcher.described import described, require_possible, scheduler_for
 from raybo.searcher.last_verdicts import LastVerdicts
-from raybo.searcher.named import enqueued, same_as
+from raybo.searcher.named import enqueued, held, identity, identity_of, same_as
 from raybo.searcher.proposing import named, proposed
 from raybo.space import Row, Space
 from raybo.space.partial import partial_row
@@ -240,6 +240,7 @@ class Searcher(Findings):
         self._warned = False
         self._used = 0.0  # of the budget, by what the trials' ends have said
         self._enqueued: deque[int] = deque()  # what the user wants to be run next, and nobody was given yet
+        self._added: dict[tuple[Any, ...], deque[int]] = {}  # results in the journal that were not added again yet
         self._verdicts = LastVerdicts(self.ledger, self.rule)
 
     def _replay(self, events: Sequence[Event]) -> None:
@@ -253,6 +254,9 @@ class Searcher(Findings):
         self._enqueued.extend(
             trial.number for trial in self.pending if trial.origin is Origin.ENQUEUED and trial.number not in begun
         )
+        for trial in held(self.trials):
+            if trial.origin is Origin.ADDED:
+                self._added.setdefault(identity_of(self.space, trial), deque()).append(trial.number)
 
     def close(self) -> None:
         """Close the journal, so that others may write it. Does nothing without one, and the second time."""
@@ -293,6 +297,11 @@ class Searcher(Findings):
     def pending(self) -> list[Trial]:
         """The trials that were asked for and have not ended, in order; those of earlier processes too."""
         return [self.trials[number] for number in self.history.records.numbers(State.PENDING).tolist()]
+
+    @property
+    def waiting(self) -> list[Trial]:
+        """The trials that were enqueued and that `ask` has not returned yet, in order."""
+        return [self.trials[number] for number in self._enqueued if self._waits(number)]
 
     @overload
     def ask(self, n: None = None, context: Mapping[str, Any] | None = None) -> Trial: ...
@@ -438,7 +447,7 @@ class Searcher(Findings):
         if self.description.fidelity is not None:
             raise TrialError(f"trial {number}: a study with a fidelity has no steps to report; tell its result")
         step = step_of(step, number, self.history)
-        data = reported(value, number, self.goals, self.history.judged_metric)
+        data = reported(value, number, self.goals, self.history.judged_metric, self.history.cost)
         record = self.history.records[number]
         again: dict[str, Any] = {"attempt": record.attempt} if record.attempt > 1 else {}
         if step <= record.step:
@@ -506,7 +515,8 @@ class Searcher(Findings):
     ) -> Trial:
         """Add a result known from elsewhere, in the form that `tell` takes, with the context observed there.
 
-        It uses nothing of a budget.
+        It uses nothing of a budget. One that an earlier process has added to the journal is not added again, so that
+        the same lines continue a study.
 
         Raises:
             SpaceError: the configuration does not fit the space.
@@ -516,7 +526,11 @@ class Searcher(Findings):
         number = len(self.trials)
         said = told(value, number, self.goals, cost=self.history.cost)
         result = Told(number, **said, **self._read(context, number))
-        return self._apply(self.known(config), result)
+        asked = self.known(config)
+        numbers = tuple(result.values(self.goals).values())
+        if before := self._added.get(identity(self.space.pack(config), {"origin": Origin.ADDED}, numbers)):
+            return self.trials[before.popleft()]
+        return self._apply(asked, result)
 
     def __repr__(self) -> str:
         """One line: method, space, how many trials there are, and the best of them."""

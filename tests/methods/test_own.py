@@ -120,6 +120,7 @@ def run(*command, package, **environment):
     )
 
 
+@pytest.mark.slow
 def test_the_package_keeps_the_contracts(package):
     ran = run("pytest", "-q", "-p", "no:cacheprovider", "test_mine.py", package=package)
     assert ran.returncode == 0, ran.stdout[-3_000:] + ran.stderr[-1_000:]
@@ -331,6 +332,7 @@ def test_unnameable_methods_are_refused_by_studies():
         (Proposal(np.array([0.5, 1.5])), r"x must lie in \[0, 1\]\^2"),
         (Proposal(np.array([0.5, np.nan])), r"x must lie in \[0, 1\]\^2"),
         (Proposal(np.array([0.5, 0.5]), {"seen": {1, 2}}), "tags must be JSON"),
+        (Proposal(np.array([0.5, 0.5]), fidelity=5), "fidelity must be one of the levels below a whole run, or None"),
     ],
 )
 def test_what_is_no_proposal_is_refused(proposal, message):

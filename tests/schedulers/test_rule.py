@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
+import numpy as np
 import pytest
 
 import raybo
+from raybo.common.errors import MethodError
 from raybo.record.description import Description
 from raybo.record.events import KINDS, Kind, Reported
 from raybo.record.goals import Goals
 from raybo.record.origin import Origin
 from raybo.record.states import State
+from raybo.schedulers import Scheduler, Verdict
 from raybo.study.replay import replay_verdicts
 from raybo.study.study import Study
 
@@ -141,3 +147,100 @@ def test_a_replay_judges_none_either():
         "job", Goals(("value",), ("max",)), searcher.space, "random", 0, steps=2, scheduler="asha", generation=2
     )
     assert [again.trial for again in replay_verdicts(Study(description, events))] == [0]
+
+
+@dataclass(frozen=True)
+class Own(Scheduler):
+    """A scheduler of one's own, which answers what a test wants."""
+
+    says, promotes = None, None
+
+    def decides(self, history, trial, step):
+        return True
+
+    def decide(self, history, trial, step):
+        return self.says
+
+    def next_promoted(self, history):
+        return self.promotes
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """Returns a searcher with a journal, and with a scheduler that answers so."""
+
+    def kept(**answers):
+        for name, answer in answers.items():
+            monkeypatch.setattr(Own, name, answer)
+        space = {"x": raybo.Float(0, 1)}
+        return raybo.Searcher(space, "random", seed=0, steps=5, scheduler=Own, storage=tmp_path / "a.db")
+
+    return kept
+
+
+def test_whatever_numbers_a_verdict_has_are_kept(kept, tmp_path):
+    numbers = {
+        "a": math.nan,
+        "b": -math.inf,
+        "c": np.float32(0.5),
+        "d": np.bool_(True),
+        "e": np.arange(2),
+        "f": object(),
+    }
+    with kept(says=Verdict("prune", "low", numbers)) as searcher:
+        trial = searcher.ask()
+        assert searcher.report(trial, 1.0).prune
+        searcher.prune(trial)
+        searcher.tell(searcher.ask(), 2.0)
+    first, second = raybo.load(tmp_path / "a.db").trials
+    assert (first.state, second.state) == (State.PRUNED, State.FINISHED)
+    [pruned] = [event for event in raybo.load(tmp_path / "a.db").events if event.kind is Kind.PRUNED]
+    assert pruned.data["numbers"] == {"a": "nan", "b": "-inf", "c": 0.5, "d": True, "e": [0, 1]}
+
+
+@pytest.mark.parametrize(
+    ("says", "message"),
+    [
+        (None, "decide must return a Verdict, got None"),
+        (Verdict("stop"), "a verdict's action is 'go', 'prune' or 'pause', got 'stop'"),
+        (Verdict("prune", 3), "a verdict's why is a text and its numbers are a dict"),
+        (Verdict("prune", "", [1]), "a verdict's why is a text and its numbers are a dict"),
+    ],
+)
+def test_what_is_no_verdict_is_refused(kept, tmp_path, says, message):
+    with kept(says=says) as searcher:
+        trial = searcher.ask()
+        with pytest.raises(MethodError, match=f"Own: {message}"):
+            searcher.report(trial, 1.0)
+        searcher.tell(trial, 1.0)
+    assert [trial.value for trial in raybo.load(tmp_path / "a.db").trials] == [1.0]
+
+
+def test_a_promoted_number_may_be_of_any_integer_type(kept, tmp_path):
+    with kept(says=Verdict("pause", "later"), promotes=np.int64(0)) as searcher:
+        trial = searcher.ask()
+        with pytest.raises(
+            MethodError, match="Own: next_promoted must return a paused trial's number: trial 0 is pend"
+        ):
+            searcher.promoted()
+        assert searcher.report(trial, 1.0).pause
+        searcher.pause(trial)
+        assert searcher.promoted().number == 0
+        searcher.tell(0, 1.0)
+    assert raybo.load(tmp_path / "a.db").trials[0].state is State.FINISHED
+
+
+@dataclass(frozen=True)
+class Second(Own):
+    """It looks at another metric than the first."""
+
+    metric: str | None = "b"
+
+
+def test_a_metric_of_the_schedulers_own_is_judged_after_loading_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(Own, "says", Verdict())
+    goals = {"metrics": {"a": "max", "b": "min"}, "steps": 5, "scheduler": Second}
+    with raybo.Searcher({"x": raybo.Float(0, 1)}, "random", storage=tmp_path / "a.db", **goals) as searcher:
+        searcher.report(searcher.ask(), {"a": 0.9, "b": 0.1})
+        assert searcher.history.judged == 1
+    assert raybo.load(tmp_path / "a.db").history.judged == 1

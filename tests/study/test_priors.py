@@ -615,8 +615,10 @@ def test_tune_begins_with_the_priors_that_it_names(earlier, tmp_path, caplog):
     old.unlink()
     longer = raybo.tune(tuned, trials=2, prior=old, **named)
     assert (len(longer.trials), len(longer.history.priors)) == (2, 1)
-    raybo.tune(tuned, trials=1, prior="auto", in_process=True, seed=1, storage=nothing_beside(tmp_path), watch=False)
-    assert caplog.messages == ["job.db: no journal beside it is a prior for this study"]
+    for prior in ("auto", ("auto",)):  # in Python, and as the command line has it
+        alone = nothing_beside(tmp_path / str(prior))
+        raybo.tune(tuned, trials=1, prior=prior, in_process=True, seed=1, storage=alone, watch=False)
+    assert caplog.messages == 2 * ["job.db: no journal beside it is a prior for this study"]
     many = [study(SPACE, job(), 3, "random", seed=seed) for seed in range(10)]
     notes.clear()
     raybo.tune(tuned, trials=1, prior=many, in_process=True, seed=1, watch=watch)
@@ -625,7 +627,7 @@ def test_tune_begins_with_the_priors_that_it_names(earlier, tmp_path, caplog):
 
 def nothing_beside(tmp_path):
     """The path of a journal in a directory of its own."""
-    (tmp_path / "alone").mkdir()
+    (tmp_path / "alone").mkdir(parents=True)
     return tmp_path / "alone" / "job.db"
 
 
@@ -642,3 +644,39 @@ def test_a_searcher_keeps_its_priors_in_its_journal(earlier, tmp_path):
         third = searcher.ask()
     assert [trial.origin for trial in (first, second, third)] == [Origin.PRIOR, None, Origin.PRIOR]
     assert not any(each.differs for each in replay(load(path)))
+
+
+def of_two_numbers(space, numbers, **goals):
+    """A study whose trials end as `numbers` says of their x: with a value and other numbers, or pruned."""
+    searcher = Searcher(space, "sobol", seed=0, steps=3, **goals)
+    events = []
+    for i in range(12):
+        events.append(searcher.apply(searcher.propose(searcher.history)))
+        events += [searcher.apply(event) for event in numbers(i, searcher.trials[i].config["x"])]
+    return Study(searcher.description, events)
+
+
+def test_results_that_all_break_a_constraint_are_refused(earlier, tmp_path):
+    """In a line, and beside others they are left out."""
+    space = {"x": raybo.Float(0, 1)}
+    goals = {"metric": "score", "constraints": {"memory": "<= 0.5"}}
+    bad = written(tmp_path / "bad.db", of_two_numbers(
+        space, lambda i, x: [Told(i, value=x, metrics={"memory": 1.0 + x})], **goals
+    ))  # fmt: skip
+    with pytest.raises(JournalError, match=r"^bad.db: all its results break a constraint of this study"):
+        Searcher(space, prior=bad, **goals)
+    good = of_two_numbers(space, lambda i, x: [Told(i, value=x, metrics={"memory": 0.1})], **goals)
+    written(tmp_path / "good.db", good)
+    assert len(new_priors(tmp_path, wanted(space, mode=None, **goals))) == 1
+
+
+def test_pruned_trials_need_not_have_reported_every_metric(tmp_path):
+    space, metrics = {"x": raybo.Float(0, 1)}, {"a": "max", "b": "min"}
+
+    def ends(i, x):
+        end = Told(i, value=x, metrics={"b": 1 - x}) if i % 2 else Pruned(i, reason="slow", rule="asha", step=1)
+        return [Reported(i, step=1, value=x), end]
+
+    old = written(tmp_path / "old.db", of_two_numbers(space, ends, metrics=metrics))
+    searcher = Searcher(space, metrics=metrics, seed=0, prior=old)
+    assert searcher.ask().config["x"] > 0.7
