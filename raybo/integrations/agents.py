@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from raybo.common.errors import JournalError, MethodError, SpaceError, TrialErro
 from raybo.common.messages import nearest, shown
 from raybo.integrations.export import exporter
 from raybo.integrations.study_json import described, plain
-from raybo.journal import exists
+from raybo.journal import exists, is_marked
 from raybo.journal.clean import clean_description
 from raybo.record.events import Asked
 from raybo.record.origin import Origin
@@ -89,7 +90,8 @@ class AgentFolder:
             arguments: those of `raybo.Searcher` that are not None.
         """
         given = {name: value for name, value in arguments.items() if value is not None}
-        where = [*given.pop("where", []), *self.limits.where]
+        own = given.pop("where", [])
+        where = [*([own] if isinstance(own, str) else own), *self.limits.where]
         with self._locked():
             path = self._path(study)
             self.directory.mkdir(parents=True, exist_ok=True)
@@ -119,11 +121,12 @@ class AgentFolder:
                 raise TrialError(
                     f"{study} was created without the rule {sorted(missing)[0]!r}, which is now a limit; create another"
                 )
-            open_before = [trial.number for trial in searcher.pending]
-            self._require_left(n)
+            waiting = {trial.number for trial in searcher.waiting}  # they count since they were enqueued
+            open_before = [trial.number for trial in searcher.pending if trial.number not in waiting]
             if config is None:
-                trials = [searcher.promoted() or searcher.ask() for _ in range(n)]
+                trials = self._next(searcher, n, len(waiting))
             else:
+                self._require_left(1)
                 trials = _asked_with(searcher, config, n)
             return {
                 "trials": [
@@ -133,6 +136,22 @@ class AgentFolder:
                 "asked_for_earlier_and_not_told": open_before,
                 "limits": self.left(),
             }
+
+    def _next(self, searcher: Searcher, n: int, waiting: int) -> list[Trial]:
+        """Return the next n trials: those that continue, the waiting ones, new ones as far as the limits allow.
+
+        Where not all n are allowed there are fewer, if some continue, or none, with a TrialError.
+        """
+        self._require_left(0)
+        trials = list(islice(iter(searcher.promoted, None), n))
+        wanted = n - len(trials)
+        try:
+            self._require_left(max(0, wanted - waiting))
+        except TrialError:
+            if not trials:
+                raise
+            wanted = min(wanted, waiting)
+        return [*trials, *(searcher.ask(wanted) if wanted else [])]
 
     def tell(self, study: str, trial: int, result: float | Mapping[str, Any]) -> dict[str, Any]:
         """Tell the result of a trial: a number, or a dict with all metrics and constrained numbers."""
@@ -248,7 +267,8 @@ class AgentFolder:
 
     def _studies(self) -> Iterator[tuple[Path, Study]]:
         for path in sorted(self.directory.glob("*.db")):
-            yield path, load(path)
+            if is_marked(path):  # it is not another program's, nor about to be made
+                yield path, load(path)
 
     def _path(self, study: str) -> Path:
         if not isinstance(study, str) or not NAME.fullmatch(study):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from raybo.common.errors import MissingExtra, install_command
+from raybo.common.errors import MissingExtra, ObjectiveError, install_command
 from raybo.integrations.trainer_reports import TrainerReports
-from raybo.job.reports import checkpoint
+from raybo.job.reports import checkpoint, is_received
 
 try:
     import keras
@@ -34,7 +34,8 @@ class Report(keras.callbacks.Callback):
         name: the name to report it under, that of the objective's metric; by default the same as `metric`.
         save: whether a checkpoint is saved with each report.
     Raises:
-        ObjectiveError: during training, if the logs have no such metric.
+        ObjectiveError: during training, if the logs have no such metric; before, if checkpoints are saved and the model
+            is not built, as with the backend TensorFlow without a `keras.Input`.
     Example:
         >>> from raybo.integrations.keras import Report
         >>> Report("val_loss", name="loss").metric
@@ -49,7 +50,15 @@ class Report(keras.callbacks.Callback):
     def on_train_begin(self, logs: Any = None) -> None:
         """Called before the first epoch: restores the trial's checkpoint."""
         kept = checkpoint()
+        if self.save and is_received() and not self.model.built:
+            raise ObjectiveError(
+                "Report: the model is not built before fit, so no checkpoint could be loaded into it; begin it with a "
+                "keras.Input, or call its build, or set save=False"
+            )
         if kept is not None:
+            optimizer = self.model.optimizer
+            if not optimizer.built:  # TensorFlow's before the first step: nothing would be loaded into it
+                optimizer.build(self.model.trainable_variables)
             self.model.load_weights(kept / WEIGHTS)
             self.model._initial_epoch = int((kept / EPOCH).read_text())  # as BackupAndRestore of Keras does
 

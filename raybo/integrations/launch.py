@@ -178,7 +178,7 @@ class Ranks:
             contextlib.suppress(OSError, ValueError),
             connection,
             connection.makefile("rw") as line,
-            contextlib.ExitStack() as held,
+            _saves() as saves,
         ):
             for text in line:
                 message = json.loads(text)
@@ -187,18 +187,17 @@ class Ranks:
                     count += 1
                     answer = self._report(message) if rank == 0 else self._answer(count)
                 elif what == "saving":
-                    answer = {"path": str(held.enter_context(saving()))}
+                    answer = {"path": str(saves.enter_context(saving()))}
                 elif what == "saved" and message["whole"]:
-                    answer = self._trying(held.close)
+                    answer = self._trying(saves.close)
                 else:
-                    answer = self._other(what, message, held)
+                    answer = self._other(what, message, saves)
                 line.write(json.dumps(answer) + "\n")
                 line.flush()
 
-    def _other(self, what: str, message: dict[str, Any], held: contextlib.ExitStack) -> dict[str, Any]:
+    def _other(self, what: str, message: dict[str, Any], saves: contextlib.ExitStack) -> dict[str, Any]:
         if what == "saved":  # its block has raised
-            with contextlib.suppress(_NotSaved):
-                held.__exit__(_NotSaved, _NotSaved(), None)
+            _discard(saves)
         elif what == "checkpoint":
             return {"path": self._begins_with(checkpoint)}
         elif what == "leaving":
@@ -257,4 +256,19 @@ class Ranks:
 
 
 class _NotSaved(Exception):
-    """The block that saved a checkpoint has raised."""
+    """A checkpoint is not whole: the block that saved it has raised, or its process has died."""
+
+
+@contextlib.contextmanager
+def _saves() -> Iterator[contextlib.ExitStack]:
+    """Yield what holds the checkpoint that a process saves; one that is not whole at the end is discarded."""
+    saves = contextlib.ExitStack()
+    try:
+        yield saves
+    finally:
+        _discard(saves)
+
+
+def _discard(saves: contextlib.ExitStack) -> None:
+    with contextlib.suppress(_NotSaved):
+        saves.__exit__(_NotSaved, _NotSaved(), None)

@@ -7,6 +7,7 @@ from typing import Any
 from raybo.common.arguments import whole_number
 from raybo.common.errors import MissingExtra, ObjectiveError, install_command
 from raybo.common.messages import nearest
+from raybo.integrations.trainer_reports import keeps_checkpoints
 from raybo.job.reports import checkpoint, report, saving
 
 try:
@@ -70,7 +71,7 @@ class Report:
         metrics = [metric for data, metric in found if data == self.data]
         if self.metric not in metrics:
             raise ObjectiveError(f"Report: no metric is called {self.metric!r}{nearest(self.metric, metrics)}")
-        if self.save and rounds < env.end_iteration:  # LightGBM refuses to train no round more
+        if self.save and rounds < env.end_iteration and keeps_checkpoints():  # LightGBM refuses to train no round more
             with saving() as directory:
                 env.model.save_model(directory / BOOSTER, num_iteration=-1)
         report({self.name: float(found[self.data, self.metric])}, step=rounds // self.every)

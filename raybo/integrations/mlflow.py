@@ -99,12 +99,13 @@ class _Runs:
         if new.trial.state in OPEN:
             self.client.update_run(self.children[number], status="RUNNING")
             self.client.set_tag(self.children[number], STATE, str(new.event.state))
-            self.ended_at.pop(number, None)
+            self._reopen(number)
 
     def ended(self, new: News) -> None:
         trial, number, at = new.trial, new.trial.number, _milliseconds(new.event)
         if number in self.ended_at and at in (None, self.ended_at[number]):
             return  # the store has this end, and not that of an earlier attempt
+        self._reopen(number)
         self._log_curve(number)
         last = {} if number not in self.last else self.last[number].numbers
         own = {"seconds": trial.seconds, "suggest_seconds": trial.suggest_seconds}
@@ -187,6 +188,12 @@ class _Runs:
             token = page.token
             if not token:
                 return runs
+
+    def _reopen(self, number: int) -> None:
+        """Forget a trial's end in the store, and the reports that were written with it."""
+        end = self.ended_at.pop(number, None)
+        if end is not None and number in self.curves:
+            self.curves[number] = [new for new in self.curves[number] if (_milliseconds(new.event) or 0) > end]
 
     def _log_curve(self, number: int) -> None:
         """Write a trial's reports that are not written yet."""

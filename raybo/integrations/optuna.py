@@ -107,13 +107,13 @@ class RayboSampler(BaseSampler):
         for _ in range(ROUNDS):
             trials = study.get_trials(deepcopy=False)
             others = [each for each in trials if each.number != trial.number]
-            if params and _with_params(params, others) <= known:
-                break
             shown = _shown(trials).only(search_space)
+            if params and _with_params(params, others, shown) <= known:
+                break
             if not shown.distributions:
                 return {}
             params = self._proposed(study, trial, others, shown)
-            known = _with_params(params, others)
+            known = _with_params(params, others, shown)
         return params
 
     def _proposed(
@@ -128,7 +128,7 @@ class RayboSampler(BaseSampler):
             searcher.apply(searcher.propose(searcher.history, spent=spent))
         searcher.seed = seed
         asked = searcher.propose(searcher.history, spent=spent)
-        known = [params_of(each) for each in others]
+        known = [params_of(each, shown) for each in others]
         for _ in range(NEIGHBOURS):  # the design may have come to this point while others were taken into account
             if "sobol" not in asked.tags or shown.params(asked.point) not in known:
                 break
@@ -137,12 +137,12 @@ class RayboSampler(BaseSampler):
         params = shown.params(asked.point)
         first: list[str] = []
         if trial.number < FIRST:
-            tried = [params_of(each) for each in others if each.number < trial.number]
+            tried = [params_of(each, shown) for each in others if each.number < trial.number]
             for name, choices in shown.untried(tried).items():
                 if name in params:
                     params[name] = choices[trial.number % len(choices)]
                     first.append(name)
-        Kept(params, asked.tags, shown.fingerprint, first).keep(study, trial)
+        Kept(shown.to_json(params), asked.tags, shown.fingerprint, first).keep(study, trial)
         return params
 
     def sample_independent(
@@ -205,9 +205,9 @@ def _shown(trials: Sequence[FrozenTrial]) -> ShownSpace:
     return ShownSpace({})
 
 
-def _with_params(params: Mapping[str, Any], trials: Sequence[FrozenTrial]) -> set[int]:
+def _with_params(params: Mapping[str, Any], trials: Sequence[FrozenTrial], shown: ShownSpace) -> set[int]:
     """Return the numbers of the trials that have these parameters."""
-    return {trial.number for trial in trials if params_of(trial) == params}
+    return {trial.number for trial in trials if params_of(trial, shown) == params}
 
 
 def _begun_together(trials: Sequence[FrozenTrial], number: int, shown: ShownSpace) -> list[int]:
@@ -217,7 +217,7 @@ def _begun_together(trials: Sequence[FrozenTrial], number: int, shown: ShownSpac
     trials that begin together differ. One that a known proposal has overtaken may have died, and does not count.
     """
     running = [trial for trial in trials if trial.state is TrialState.RUNNING]
-    waits = {trial.number for trial in running if shown.point(params_of(trial)) is None}
+    waits = {trial.number for trial in running if shown.point(params_of(trial, shown)) is None}
     before = [trial for trial in trials if trial.number < number and trial.state is not TrialState.WAITING]
     last = max((trial.number for trial in before if trial.number not in waits), default=-1)
     return sorted(each for each in waits if last < each < number)[-NEIGHBOURS:]

@@ -183,6 +183,23 @@ class ShownSpace:
                 params[name] = value
         return params
 
+    def to_json(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return parameters as JSON can hold them, whatever the choices are: a choice by its position."""
+        choices = {name: each for name, each in self.distributions.items() if isinstance(each, CategoricalDistribution)}
+        return {
+            name: int(choices[name].to_internal_repr(value)) if name in choices else value
+            for name, value in params.items()
+        }
+
+    def from_json(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what `to_json` was given; without parameters that the space does not know."""
+        found: dict[str, Any] = {}
+        for name, value in params.items():
+            if (distribution := self.distributions.get(name)) is not None:
+                is_choice = isinstance(distribution, CategoricalDistribution)
+                found[name] = distribution.to_external_repr(value) if is_choice else value
+        return found
+
     def untried(self, trials: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
         """Return the choices of each categorical parameter that none of these trials has; only where there are some."""
         found: dict[str, list[Any]] = {}

@@ -38,7 +38,7 @@ class Kept:
     """A proposal as it is kept with its trial.
 
     Attributes:
-        params: what was proposed, by name.
+        params: what was proposed, by name; a choice by its position.
         tags: what the method must remember.
         space: the fingerprint of the space that it was proposed in.
         first: names of the parameters with a choice that had not been tried, in place of the method's.
@@ -51,16 +51,19 @@ class Kept:
 
     @classmethod
     def of(cls, trial: FrozenTrial) -> Kept | None:
-        """Return what is kept with a trial; None if nothing is, as none of its parameters was proposed by raybo."""
+        """Return what is kept with a trial; None if nothing is, or not all of it is written yet."""
         parts: list[str] = []
         while (part := trial.system_attrs.get(f"{KEY}:{len(parts)}")) is not None:
             parts.append(part)
-        return cls(**json.loads("".join(parts))) if parts else None
+        try:
+            return cls(**json.JSONDecoder().raw_decode("".join(parts))[0])  # a longer one, kept before, may go on
+        except ValueError:
+            return None
 
     def keep(self, study: Study, trial: FrozenTrial) -> None:
-        """Write it to the study's storage."""
+        """Write it to the study's storage, the first part last: without it there is nothing yet."""
         text = json.dumps(asdict(self))
-        for i in range(0, len(text), PART):
+        for i in reversed(range(0, len(text), PART)):
             study._storage.set_trial_system_attr(trial._trial_id, f"{KEY}:{i // PART}", text[i : i + PART])
 
 
@@ -107,12 +110,12 @@ def searcher_of(
     return searcher
 
 
-def params_of(trial: FrozenTrial) -> dict[str, Any]:
+def params_of(trial: FrozenTrial, shown: ShownSpace) -> dict[str, Any]:
     """Return a trial's parameters; of one that runs those too that it is going to suggest, as far as known."""
     if trial.state.is_finished():
         return trial.params
-    kept = Kept.of(trial) or Kept({}, {}, "")
-    return {**kept.params, **trial.system_attrs.get("fixed_params", {}), **trial.params}
+    proposed = {} if (kept := Kept.of(trial)) is None else shown.from_json(kept.params)
+    return {**proposed, **trial.system_attrs.get("fixed_params", {}), **trial.params}
 
 
 def seconds_of(trial: FrozenTrial) -> float:
@@ -134,7 +137,7 @@ def _take(searcher: Searcher, shown: ShownSpace, trial: FrozenTrial, limits: Seq
     """Take a trial into the searcher, if it says anything."""
     if trial.state is TrialState.WAITING:
         return
-    params = params_of(trial)
+    params = params_of(trial, shown)
     x = shown.point(params)
     numbers: dict[str, float] = {}
     if trial.state is TrialState.COMPLETE:
@@ -169,7 +172,7 @@ def _take(searcher: Searcher, shown: ShownSpace, trial: FrozenTrial, limits: Seq
 def _tags(shown: ShownSpace, trial: FrozenTrial, params: Mapping[str, Any]) -> Tags:
     """Return what the method wrote, if the trial is what it proposed and in the space of now."""
     kept = Kept.of(trial)
-    if kept is None or any(params.get(name, value) != value for name, value in kept.params.items()):
+    if kept is None or any(params.get(name, value) != value for name, value in shown.from_json(kept.params).items()):
         return {"origin": Origin.ENQUEUED.value}
     return kept.tags if kept.space == shown.fingerprint else {"fallback": "the space of its proposal is no more"}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from raybo.common.errors import MissingExtra, install_command
-from raybo.integrations.trainer_reports import TrainerReports, number_called
+from raybo.integrations.trainer_reports import TrainerReports, keeps_checkpoints, number_called
 from raybo.job.reports import checkpoint
 
 try:
@@ -47,17 +47,30 @@ class Report(TrainerCallback):
         self._reports = TrainerReports(metric, name)
         self._training = False
         self._evaluated: dict[str, Any] | None = None  # waits for the checkpoint that follows
+        self._without: dict[str, Any] | None = (
+            None  # other numbers of the last evaluation, if it lacks the metric so far
+        )
+        self._found_at = 0  # the step of the last evaluation that has it
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Called first: from here on evaluations are steps."""
         self._training, self._evaluated = True, None
+        self._without, self._found_at = None, 0
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Called before a step: the evaluation before it, of one set or several, is complete."""
+        self._require_metric()
 
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any = None, **kwargs: Any) -> None:
         """Called after an evaluation: reports it, or waits for its checkpoint."""
         if not self._training or not state.global_step or self._reports.pruned is not None:
             return
-        self._evaluated = dict(metrics or {})
-        number_called(self.metric, self._evaluated, "the evaluation")
+        found = dict(metrics or {})
+        if self.metric not in found:
+            if self._found_at != state.global_step:  # another of the evaluation sets may have it
+                self._without = {**(self._without or {}), **found}
+            return
+        self._evaluated, self._without, self._found_at = found, None, state.global_step
         if not (self.save and control.should_save):
             self._report(control, None)
 
@@ -69,7 +82,13 @@ class Report(TrainerCallback):
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Called last: raises TrialPruned if that is why the Trainer has stopped."""
         self._training = False
+        self._require_metric()
         self._reports.end()
+
+    def _require_metric(self) -> None:
+        """Raise ObjectiveError if the last evaluation is over and had no such metric."""
+        if self._without is not None:
+            number_called(self.metric, self._without, "the evaluation")
 
     def _report(self, control: Any, saved: Path | None) -> None:
         def save(directory: Path) -> None:
@@ -77,7 +96,8 @@ class Report(TrainerCallback):
             shutil.copytree(saved, directory, dirs_exist_ok=True)
 
         found, self._evaluated = self._evaluated or {}, None
-        if self._reports.report(found, None, None if saved is None else save, "the evaluation"):
+        is_kept = saved is not None and keeps_checkpoints()  # large: only the first process copies it
+        if self._reports.report(found, None, save if is_kept else None, "the evaluation"):
             control.should_training_stop = True
 
 

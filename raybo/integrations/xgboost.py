@@ -8,6 +8,7 @@ from typing import Any
 from raybo.common.arguments import whole_number
 from raybo.common.errors import MissingExtra, ObjectiveError, install_command
 from raybo.common.messages import nearest
+from raybo.integrations.trainer_reports import keeps_checkpoints
 from raybo.job.reports import checkpoint, report, saving
 
 try:
@@ -63,7 +64,7 @@ class Report(xgboost.callback.TrainingCallback):
         if self.metric not in found:
             raise ObjectiveError(f"Report: eval_metric has no {self.metric!r}{nearest(self.metric, list(found))}")
         last = found[self.metric][-1]
-        if self.save:
+        if self.save and keeps_checkpoints():
             with saving() as directory:
                 model.save_model(directory / BOOSTER)
         report({self.name: float(last[0] if isinstance(last, tuple) else last)}, step=rounds // self.every)

@@ -160,6 +160,11 @@ def saving() -> Iterator[Path]:
             _saving.remove(here)
 
 
+def is_received() -> bool:
+    """True if somebody receives what this process reports: it runs a trial."""
+    return _receiving() is not None
+
+
 def _receiving() -> ReportReceiver | None:
     """Return the receiver of the reports of this process, which a launcher of a trial may have started."""
     return launched_receiver(TrialPruned) if _receiver is None else _receiver

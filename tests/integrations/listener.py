@@ -29,6 +29,7 @@ class Listener:
 
     @contextmanager
     def saving(self):
-        self.saved = self.directory / str(len(list(self.directory.iterdir())))
-        self.saved.mkdir()
-        yield self.saved
+        directory = self.directory / str(len(list(self.directory.iterdir())))
+        directory.mkdir()
+        yield directory
+        self.saved = directory

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from datetime import datetime, timedelta, timezone
@@ -112,6 +114,42 @@ def test_trials_of_all_studies_count(folder):
     with pytest.raises(raybo.TrialError, match="2 more would exceed"):
         again.ask("a", 2)
     again.ask("a")
+
+
+def test_what_counts_already_can_be_asked_for_at_the_limit(folder):
+    """A trial that a person has enqueued counts at once; one that continues has counted before."""
+    folder.create("first", X, mode="min", seed=0, steps=9, scheduler="asha", scheduler_options={"variant": "promote"})
+    with raybo.Searcher(storage=folder.directory / "first.db") as searcher:
+        enqueued = [searcher.enqueue({"x": x}).number for x in (0.1, 0.2, 0.3)]
+    assert folder.left()["trials_left"] == 3
+    with pytest.raises(raybo.TrialError, match="4 more would exceed"):
+        folder.ask("first", 7)
+    asked = folder.ask("first", 2)
+    assert [each["trial"] for each in asked["trials"]] == enqueued[:2]
+    assert asked["asked_for_earlier_and_not_told"] == []
+    asked = folder.ask("first", 4)
+    assert asked["asked_for_earlier_and_not_told"] == enqueued[:2]
+    assert folder.left()["trials_left"] == 0
+    for trial in range(6):
+        assert folder.report("first", trial, float(trial), 1)["verdict"] == "pause"
+    assert [each["trial"] for each in folder.ask("first", 3)["trials"]] == [0]  # which continues, and no more
+    with pytest.raises(raybo.TrialError, match="1 more would exceed"):
+        folder.ask("first")
+
+
+def test_files_of_others_in_the_folder_do_no_harm(folder):
+    folder.create("first", X)
+    (folder.directory / "empty.db").touch()
+    with contextlib.closing(sqlite3.connect(folder.directory / "other.db")) as connection:
+        connection.execute("CREATE TABLE a (b)")
+    (asked,) = folder.ask("first")["trials"]
+    assert folder.tell("first", asked["trial"], 1.0)["states"] == {"finished": 1}
+    assert folder.status()["studies"].keys() == {"first"}
+
+
+def test_one_rule_may_be_a_text(folder):
+    folder.create("first", X, where="x <= 0.5")
+    assert folder.ask("first")["trials"][0]["config"]["x"] <= 0.5
 
 
 def test_no_trial_begins_after_the_minutes(folder, monkeypatch):

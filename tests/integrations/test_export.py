@@ -551,6 +551,29 @@ def test_mlflow_has_the_end_of_the_last_attempt(runs_in_mlflow):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
+def test_mlflow_has_the_curve_of_every_attempt(runs_in_mlflow):
+    """Also if another process exports again only when the last attempt has ended, with the value of its last report."""
+    import mlflow
+
+    curve = [
+        (Kind.ASKED, 0, {}),
+        *((Kind.REPORTED, 0, {"step": step, "value": 6.0 - step, "attempt": 1}) for step in (1, 2)),
+        (Kind.FAILED, 0, {"reason": "boom"}),
+        (Kind.RETRIED, 0, {"reason": "it had failed, and is retried", "attempt": 2}),
+        *((Kind.REPORTED, 0, {"step": step, "value": 6.0 - step, "attempt": 2}) for step in (3, 4, 5)),
+        (Kind.TOLD, 0, {"value": 1.0, "attempt": 2}),
+    ]
+    for seen in ((4, 9), (4, 6, 9), (9,)):
+        uri = None
+        for n in seen:
+            _, (child,), uri = runs_in_mlflow(uri, told_study(curve[:n]))
+        points = mlflow.MlflowClient(tracking_uri=uri).get_metric_history(child.info.run_id, "loss")
+        assert sorted((each.step, each.value) for each in points) == [(step, 6.0 - step) for step in range(1, 6)]
+        assert child.data.metrics["loss"] == 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
 def test_studies_of_one_name_are_two_in_mlflow(runs_in_mlflow):
     first, second = told_study(ONE_RESULT), told_study([*ONE_RESULT[:1], (Kind.TOLD, 0, {"value": 9.0})], begun=100)
     parents, children, _ = runs_in_mlflow(None, first, second, first, second)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -92,6 +93,46 @@ def test_ranks_hear_that_their_node_leaves(command, tmp_path):
         launch(command(happens, [sys.executable]))
 
 
+def test_a_rank_that_is_killed_while_saving_has_saved_nothing(tmp_path):
+    """Another that is started in its place continues from, and reports, what was whole before."""
+    saves = "import os, raybo\nwith raybo.saving() as d: (d / 'half').touch(); os.kill(os.getpid(), 9)"
+    listener = Listener(tmp_path)
+    with reports_sent_to(listener):
+        for script in (saves, "import raybo; raybo.report(1.0)"):
+            programs = shlex.join([sys.executable, "-c", script])
+            launch(["sh", "-c", f"{programs} || true"])
+    assert listener.reports == {1: 1.0}
+    assert listener.last is None
+
+
+@pytest.mark.parametrize("program", ["trainer", "xgboost"])
+def test_callbacks_save_on_rank_0(command, tmp_path, program):
+    source = {
+        "trainer": """
+from raybo.integrations.trainer_reports import TrainerReports
+reports = TrainerReports("loss", None)
+for step in (1, 2):
+    reports.report({"loss": 1 / step}, step, lambda directory: (directory / "step").write_text(str(step)), "here")
+""",
+        "xgboost": """
+import numpy as np, xgboost
+from raybo.integrations.xgboost import Report
+data = xgboost.DMatrix(np.arange(4.0)[:, None], label=np.arange(4.0), nthread=1)
+xgboost.train({"nthread": 1}, data, 2, evals=[(data, "all")], verbose_eval=False, callbacks=[Report("all", "rmse")])
+""",
+    }[program]
+    started = command()
+    (tmp_path / "script.py").write_text(source)
+    listener = Listener(tmp_path / "kept")
+    listener.directory.mkdir()
+    with reports_sent_to(listener):
+        launch(started)
+    assert list(listener.reports) == [1, 2]
+    assert len(list(listener.directory.iterdir())) == 2
+    assert list(listener.last.iterdir())
+
+
+@pytest.mark.slow
 def test_a_verdict_ends_the_ranks(command, tmp_path):
     before = descendants()  # of other tests in this process
     study = tune(command(), tmp_path / "a.db", 6, scheduler="median", scheduler_options={"startup": 2})

@@ -167,6 +167,45 @@ def test_long_proposals_are_kept_in_parts():
     kept.keep(study, trial)
     assert Kept.of(study.trials[1]) == kept
     assert {key for key in study.trials[1].system_attrs if key.startswith(KEY)} == {f"{KEY}:{i}" for i in range(3)}
+    shorter = Kept({"x": 0.25}, {}, "")
+    shorter.keep(study, trial)
+    assert Kept.of(study.trials[1]) == shorter
+
+
+def test_a_proposal_that_is_half_written_is_not_known_yet():
+    study = create()
+    study.optimize(bowl, n_trials=1)
+    trial, other = study.ask(), study.ask()
+    Kept({"x": 0.5}, {"text": "a" * 5_000}, "").keep(study, trial)
+    for i in (0, 1):
+        part = study.trials[1].system_attrs[f"{KEY}:{i}"]
+        study._storage.set_trial_system_attr(other._trial_id, f"{KEY}:{i}", part)
+    assert Kept.of(study.trials[2]) is None
+    study.optimize(bowl, n_trials=1)
+
+
+class Relu: ...
+
+
+class Tanh: ...
+
+
+@pytest.mark.parametrize("choices", [[(32,), (64, 32), (64, 64)], [Relu, Tanh, None]], ids=["tuples", "classes"])
+@pytest.mark.filterwarnings("ignore:Choices for a categorical distribution")
+def test_choices_may_be_any_objects(choices):
+    def objective(trial, choices=choices):
+        return choices.index(trial.suggest_categorical("c", choices)) + trial.suggest_float("x", 0, 1)
+
+    study, names = create(RayboSampler("sobol")), create(RayboSampler("sobol"))
+    study.optimize(objective, n_trials=9)
+    names.optimize(lambda trial: objective(trial, ["a", "b", "c"][: len(choices)]), n_trials=9)
+    assert [choices.index(trial.params["c"]) for trial in study.trials] == [
+        ["a", "b", "c"].index(trial.params["c"]) for trial in names.trials
+    ]
+    assert [trial.values for trial in study.trials] == [trial.values for trial in names.trials]
+    assert all("sobol" in record.tags for record in history_of(study).records[1:])
+    study.ask().suggest_float("x", 0, 1)
+    assert history_of(study).X_pending.shape == (1, 2)  # its choice is known before it has suggested it
 
 
 # ---- spaces

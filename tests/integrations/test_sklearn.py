@@ -448,6 +448,7 @@ def test_a_small_space_is_tried_completely():
 # ---- on Ray
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_fits_on_ray_give_the_same_results(ray_session, monkeypatch):

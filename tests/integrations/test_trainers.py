@@ -1,10 +1,14 @@
-"""The callbacks of Lightning, Keras, the Trainer of transformers, LightGBM and skorch, in real trainings."""
+"""The callbacks of Lightning, Keras, the Trainer of transformers, LightGBM and skorch, in real trainings.
+
+Those of Keras run on the backend that KERAS_BACKEND names, by default torch.
+"""
 
 from __future__ import annotations
 
 import importlib
 import os
 import signal
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,11 +17,11 @@ from raybo.integrations.trainer_reports import TrainerReports
 from raybo.job.reports import reports_sent_to
 from raybo.record.states import State
 from tests.integrations.listener import Listener
-from tests.integrations.trainers import METRICS, train
+from tests.integrations.trainers import METRICS, data, train
 
 NEEDED = {
     "lightning": ["lightning"],
-    "keras": ["torch", "keras"],
+    "keras": [os.environ["KERAS_BACKEND"], "keras"],
     "transformers": ["torch", "transformers", "accelerate"],
     "lightgbm": ["lightgbm"],
     "skorch": ["torch", "skorch"],
@@ -128,6 +132,58 @@ def test_killed_trials_resume_and_bad_ones_are_pruned(trainer, tmp_path, ray_ses
         reported = [event for event in study.events if event.trial == trial.number and event.report is not None]
         assert [event.report[0] for event in reported if event.data["attempt"] == 2] == list(range(3, last + 1))
     assert good.value == pytest.approx(train(trainer, EPOCHS, rate=0.05)[-1], rel=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.skipif(os.environ["KERAS_BACKEND"] != "tensorflow", reason="other backends build a model before they fit")
+def test_a_keras_model_that_is_not_built_is_refused(tmp_path):
+    """No checkpoint could be loaded into it; it is trained outside a trial, and without checkpoints."""
+    require("keras")
+    import keras
+
+    from raybo.integrations.keras import Report
+
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x = y = data()[1]
+    with reports_sent_to(Listener(tmp_path)), pytest.raises(raybo.ObjectiveError, match="is not built before fit"):
+        model.fit(x, y, verbose=0, callbacks=[Report("loss")])
+    model.fit(x, y, verbose=0, callbacks=[Report("loss")])
+    other = keras.Sequential([keras.layers.Dense(1)])
+    other.compile("sgd", "mse")
+    with reports_sent_to(listener := Listener(tmp_path)):
+        other.fit(x, y, verbose=0, callbacks=[Report("loss", save=False)])
+    assert list(listener.reports) == [1]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_one_of_several_evaluation_sets_is_reported(tmp_path):
+    """The Trainer of transformers evaluates each set of a dict by itself."""
+    require("transformers")
+    from raybo.integrations.transformers import Report
+
+    report, state, control = Report("eval_b_loss"), SimpleNamespace(global_step=0), SimpleNamespace(should_save=False)
+    listener = Listener(tmp_path)
+    with reports_sent_to(listener):
+        report.on_train_begin(None, state, control)
+        for loss in (3.0, 2.0):
+            report.on_step_begin(None, state, control)
+            state.global_step += 1
+            for each in "abc":
+                report.on_evaluate(None, state, control, {f"eval_{each}_loss": loss})
+        assert listener.reports == {1: {"eval_b_loss": 3.0}, 2: {"eval_b_loss": 2.0}}
+        state.global_step += 1
+        report.on_evaluate(None, state, control, {"eval_a_loss": 1.0})
+        with pytest.raises(raybo.ObjectiveError, match="the evaluation has no 'eval_b_loss'; did you mean"):
+            report.on_step_begin(None, state, control)
+
+
+def test_outside_a_trial_nothing_is_saved():
+    saved = []
+    assert not TrainerReports("loss", None).report({"loss": 1.0}, 1, saved.append, "here")
+    assert saved == []
 
 
 def test_a_trainer_that_does_not_stop_is_left(tmp_path):
