@@ -105,6 +105,7 @@ def test_methods_named_by_benchmarks_exist():
     assert set(early.IN_BRIEF["entries"].split(",")) <= set(early.ENTRIES.split(","))
 
 
+@pytest.mark.slow
 def test_benchmarks_run_in_their_own_processes():
     """The least of them, to its end."""
     line = [sys.executable, "-m", "benchmarks", "--quick", "--only", "startup"]
@@ -126,6 +127,7 @@ def test_carps_is_left_out_where_it_is_not_installed(monkeypatch):
     assert figure.measured == "left out: carps is not installed"
 
 
+@pytest.mark.slow
 def test_a_command_line_takes_the_parameters(tmp_path):
     line = [sys.executable, "-m", "benchmarks.suggestion", "--sizes", "12", "--asks", "2", "--dimensions", "2"]
     ended = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=250, check=True)

@@ -378,6 +378,7 @@ def test_a_long_argument_is_not_repeated_in_full(capsys, monkeypatch):
         assert len(last) < 1_600
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["turbo", "ars", "uhe", "exp3-random", "wang-defreitas", "portfolio"])
 def test_forged_tags_are_harmless_or_reported(method):
     """To propose, to explain and to draw."""

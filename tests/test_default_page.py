@@ -341,6 +341,7 @@ TABLES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES)
 def test_tables_match_the_runs(table):
     assert_said("evidence/default.md", TABLES[table]())

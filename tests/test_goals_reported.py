@@ -568,6 +568,7 @@ def test_final_only_numbers_use_finished_trials(told_early):
     assert at_the_end.posterior(told_early.records[one].x[None])[1][0] < 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "ei", "gp-ucb"])
 @pytest.mark.parametrize("scheduler", ["asha", "hyperband"])
 def test_proposals_with_predictions_replay(tmp_path, method, scheduler):

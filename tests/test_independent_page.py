@@ -164,6 +164,7 @@ HEADINGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("heading", HEADINGS)
 def test_tables_under_headings_match_the_runs(heading):
     text = (DOCS / "independent.md").read_text(encoding="utf-8")
@@ -180,6 +181,7 @@ def test_every_section_of_the_page_is_checked():
     assert len(headings) == len(HEADINGS)
 
 
+@pytest.mark.slow
 def test_what_is_said_above_the_tables_is_so():
     text = " ".join((DOCS / "independent.md").read_text(encoding="utf-8").split("\n## ")[0].split())
     missing = [sentence for sentence in summary() if sentence not in text]

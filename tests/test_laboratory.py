@@ -229,6 +229,7 @@ def test_bbob_output_includes_targets_reached(tmp_path, capsys, monkeypatch):
     assert "sobol 0.000 0.020 1.000 1.000" in lines  # after 5, 10 and 20 trials, and after all 40
 
 
+@pytest.mark.slow
 def test_tree_jobs_are_judged_on_other_splits():
     for name in ("xgboost-diabetes", "gradient-friedman"):
         task = PROBLEMS[name].make()

@@ -60,6 +60,7 @@ def run(code: str, cwd: Path) -> str:
 # ---- the core
 
 
+@pytest.mark.slow
 def test_modules_import_without_extras(tmp_path):
     found = run(
         WITHOUT_EXTRAS
@@ -246,6 +247,7 @@ value: int = raybo.load("gb.db").best.value
 """
 
 
+@pytest.mark.slow
 def test_an_installed_wheel_is_typed(built, tmp_path):
     pytest.importorskip("mypy", reason="mypy reads the types")
     (wheel,) = built.glob("*.whl")

@@ -32,6 +32,7 @@ def X_of(gp, m=7, seed=5):
     return np.random.default_rng(seed).random((m, gp.d))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_hypervolume_improvement_matches_sampling(k):
     """Thousands of draws; an error of five standard errors has a probability below 1e-6."""

@@ -431,6 +431,7 @@ def test_showing_may_be_cut_short_by_its_reader(journal, arguments):
     assert (done.returncode, done.stderr) == (1, b"")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 @pytest.mark.parametrize("is_buffered", [True, False])
 @pytest.mark.parametrize("command", ["--version", "tune --help", "methods", "schedulers --json", "completion bash"])

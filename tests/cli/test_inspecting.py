@@ -103,6 +103,7 @@ def test_show_replays_what_another_machine_rounded_otherwise(run, tmp_path):
     assert run("show", "other.db", "--replay") == (0, summary, "")
 
 
+@pytest.mark.slow
 def test_plot_draws_a_page_or_a_picture(run, tmp_path):
     assert run("plot", "job.db") == (0, "Wrote job.html\n", "")
     assert run("plot", "job.db", "-o", "p.svg") == (0, "Wrote p.svg\n", "")

@@ -141,6 +141,7 @@ def test_a_pipe_that_nobody_reads_fails_no_trial(unread, says):
     assert study.count(State.FAILED, State.LOST) == 0
 
 
+@pytest.mark.slow
 @FULL
 def test_a_full_disk_is_told_in_a_line():
     with open("/dev/full", "w") as full:

@@ -165,6 +165,7 @@ PIPED = [(form, where, False) for form in FORMS for where in ("-", "/dev/stdout"
 APPENDED = [("csv", where, True) for where in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")]
 
 
+@pytest.mark.slow
 def test_exports_to_standard_output_print_nothing_else(journal, tmp_path):
     """Through a pipe, as a user has it: what `/dev/stdout` leads to is there afterwards, and the message is not.
 
@@ -185,6 +186,7 @@ def test_exports_to_standard_output_print_nothing_else(journal, tmp_path):
         assert (tmp_path / f"{i}.out").read_bytes() == expected, (form, where)
 
 
+@pytest.mark.slow
 def test_a_page_goes_to_standard_output_too(journal):
     arguments = [sys.executable, "-m", "raybo.cli", "plot", str(journal), "-o", "-"]
     done = subprocess.run(arguments, capture_output=True, text=True, check=True)

@@ -62,6 +62,7 @@ def uses(source):
     return sorted(found)
 
 
+@pytest.mark.slow
 def test_private_api_is_used_in_one_folder():
     found = {
         str(path.relative_to(ROOT)): lines

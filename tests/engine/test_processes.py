@@ -78,6 +78,7 @@ def test_a_lost_rank_continues_with_the_others(ray_session, tmp_path, log):
     assert groups_left(ray_session) == []
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_a_verdict_ends_all_ranks_at_one_step(ray_session, tmp_path, log):
     study = tune(job_of(log), tmp_path / "a.db", trials=6, scheduler="median", scheduler_options={"startup": 2})
@@ -92,6 +93,7 @@ def test_a_verdict_ends_all_ranks_at_one_step(ray_session, tmp_path, log):
             assert steps[1, 0][-1] == STEPS
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_a_ranks_own_exception_is_the_reason(ray_session, tmp_path, log):
     def happens(me, step):
@@ -105,6 +107,7 @@ def test_a_ranks_own_exception_is_the_reason(ray_session, tmp_path, log):
     assert groups_left(ray_session) == []
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_ranks_that_report_differently_are_told(ray_session, tmp_path):
     @raybo.objective(space=SPACE, metric="loss", mode="min", processes=2, num_cpus=0.5)
@@ -119,6 +122,7 @@ def test_ranks_that_report_differently_are_told(ray_session, tmp_path):
     assert "every rank must report the same steps" in trial.reason
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_the_number_may_depend_on_the_configuration(ray_session, tmp_path):
     @raybo.objective(
@@ -132,6 +136,7 @@ def test_the_number_may_depend_on_the_configuration(ray_session, tmp_path):
     assert len({trial.value for trial in study.trials}) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_one_process_of_several_has_their_environment(ray_session, tmp_path):
     @raybo.objective(space=SPACE, metric="port", processes=lambda config: 1, num_cpus=0.5)

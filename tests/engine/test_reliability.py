@@ -121,6 +121,7 @@ def test_reader_may_open_while_the_writer_closes(path):
     assert len(journal.read(path)[1]) == 100
 
 
+@pytest.mark.slow
 def test_study_continues_after_the_clock_is_set_back(ray_session, path):
     job = raybo.objective(space=SPACE)(lambda config: config["x"])
     raybo.tune(job, trials=5, method="gp-ucb", seed=1, storage=path, workers=1)
@@ -135,6 +136,7 @@ def test_study_continues_after_the_clock_is_set_back(ray_session, path):
     assert [event.number for event in study.events] == list(range(1, len(study.events) + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a small disk")
 def test_full_disk_stops_the_study_without_a_loss(ray_session, tmp_path):
     disk = tmp_path / "disk"

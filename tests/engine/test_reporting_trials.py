@@ -110,6 +110,7 @@ def check_whole(study):
     return judged
 
 
+@pytest.mark.slow
 def test_bad_trials_are_pruned_with_a_reason(tmp_path, log):
     study = tune(job_of(log), tmp_path / "s.db", trials=12, scheduler="median", scheduler_options={"startup": 3})
     judged = check_whole(study)
@@ -146,6 +147,7 @@ def test_killed_trial_continues_from_its_committed_checkpoint(tmp_path, log):
     assert (kept / "2-4" / "step").read_text() == "8"
 
 
+@pytest.mark.slow
 def test_repeated_steps_do_not_count_twice(tmp_path, log):
     path = tmp_path / "s.db"
 
@@ -199,6 +201,7 @@ def test_scheduler_without_steps_is_refused(tmp_path):
     assert not (tmp_path / "s.db").exists()
 
 
+@pytest.mark.slow
 def test_artifacts_are_where_they_are_wanted(tmp_path, log):
     study = tune(job_of(log), tmp_path / "s.db", trials=1, artifacts=tmp_path / "elsewhere", keep_checkpoints="all")
     kept = tmp_path / "elsewhere" / "s.trials" / "0" / "checkpoints"
@@ -212,6 +215,7 @@ def test_artifacts_are_where_they_are_wanted(tmp_path, log):
         raybo.tune(job_of(log), artifacts=tmp_path)
 
 
+@pytest.mark.slow
 def test_a_killed_trial_runs_again_and_later_ones_too_if_their_files_are_kept_elsewhere(tmp_path):
     """The next one removes what it leaves on its node, and lives on."""
 

@@ -164,6 +164,7 @@ def test_exit_of_the_job_is_a_failure(ray_session, path):
     ]
 
 
+@pytest.mark.slow
 def test_later_trial_does_not_keep_a_handler(ray_session, path):
     @raybo.objective(space=SPACE)
     def deaf(config):

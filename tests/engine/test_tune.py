@@ -130,6 +130,7 @@ def test_trial_is_committed_before_it_runs(path):
     assert tune(job, path, trials=8).count(State.FINISHED) == 8
 
 
+@pytest.mark.slow
 def test_study_without_storage_leaves_no_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     study = raybo.tune(simple(mode="min"), trials=4, method="sobol", workers=2)
@@ -138,6 +139,7 @@ def test_study_without_storage_leaves_no_file(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["random", "auto"])
 def test_sequential_study_is_reproducible_by_seed(tmp_path, method):
     studies = [tune(simple(), tmp_path / f"{i}.db", trials=7, workers=1, seed=5, method=method) for i in range(2)]
@@ -145,6 +147,7 @@ def test_sequential_study_is_reproducible_by_seed(tmp_path, method):
     assert first == second
 
 
+@pytest.mark.slow
 def test_every_proposal_replays_from_its_history(path):
     """Also with several workers: the journal up to `seen` gives the proposal that follows."""
     tune(simple(), path, trials=16, workers=4, method="gp-ucb", initial=4)
@@ -162,6 +165,7 @@ def test_every_proposal_replays_from_its_history(path):
     assert sum("theta" in event.data.get("tags", {}) for event in events) >= 8
 
 
+@pytest.mark.slow
 def test_workers_run_in_parallel_up_to_their_number(path):
     met = path.with_name("met")
     met.mkdir()
@@ -237,6 +241,7 @@ def test_status_shows_only_committed_events(path):
     assert sorted(notes) == sorted(f"trial {number} failed: ValueError: five" for number in failed)
 
 
+@pytest.mark.slow
 def test_the_study_answers_while_its_method_thinks(path, log):
     """A status is asked for every 0.2 s; were the event loop kept by a proposal, the last one before it would come."""
 
@@ -262,6 +267,7 @@ def test_the_study_answers_while_its_method_thinks(path, log):
 # ---- each row of the table of outcomes
 
 
+@pytest.mark.slow
 def test_results_and_exceptions_are_recorded_once(path, log):
     kinds = [
         "float",
@@ -412,6 +418,7 @@ def test_trial_over_its_time_limit_fails(path, log):
     assert len(log.read_text().split()) == 8  # not retried
 
 
+@pytest.mark.slow
 def test_time_limit_counts_from_the_trials_begin(path):
     """Of four trials submitted together only one has room: the last waits longer than it may run."""
 
@@ -452,6 +459,7 @@ def test_failed_trials_run_again_under_their_own_numbers(path):
     assert len(again.events) == len(study.events)
 
 
+@pytest.mark.slow
 def test_retried_trials_that_fail_again_stay_failed(path):
     job = mended_by(path.with_name("mend"))
     tune(job, path, trials=8, workers=1, keep_going=True)
@@ -462,6 +470,7 @@ def test_retried_trials_that_fail_again_stay_failed(path):
     assert [trial.attempt for trial in study.trials] == [2] * 5 + [1] * 3
 
 
+@pytest.mark.slow
 def test_a_study_whose_trials_all_fail_ends(path):
     @raybo.objective(space=SPACE)
     def failing(config):
@@ -476,6 +485,7 @@ def test_a_study_whose_trials_all_fail_ends(path):
 # ---- stopped
 
 
+@pytest.mark.slow
 def test_study_over_its_time_limit_stops_trials(path):
     @raybo.objective(space=SPACE)
     def slow(config):
@@ -529,6 +539,7 @@ def test_continued_study_replaces_stopped_trials(path, log):
     assert len(ended.trials) == 8 + 4
 
 
+@pytest.mark.slow
 def test_error_in_the_users_watch_harms_nothing(path):
     def watch(status):
         raise ZeroDivisionError
@@ -553,6 +564,7 @@ def continued(objective, path, **arguments):
 # ---- taken up again
 
 
+@pytest.mark.slow
 def test_continued_study_equals_an_uninterrupted_one(tmp_path, log):
     @raybo.objective(space=SPACE)
     def job(config):
@@ -678,6 +690,7 @@ def test_another_study_is_refused_before_anything_runs(path):
 # ---- what users bring along
 
 
+@pytest.mark.slow
 def test_categories_may_be_any_objects(path):
     class Kernel:
         def __init__(self, power):

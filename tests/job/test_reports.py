@@ -472,6 +472,7 @@ def test_steps_may_follow_from_the_settings():
         raybo.objective(space=SPACE, value="mean")
 
 
+@pytest.mark.slow
 def test_a_report_takes_equally_long_after_many():
     """Copies would make the last thousands take several times as long as the first."""
     searcher = raybo.Searcher(SPACE, "random", seed=0)

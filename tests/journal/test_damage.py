@@ -284,6 +284,7 @@ def whole(description):
     return {**DEFAULTS_SINCE_0_2, **description.to_json()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", [1, 2])
 def test_forged_json_is_harmless_or_refused_briefly(path, schema):
     write(path, 6)

@@ -152,6 +152,7 @@ def test_what_was_appended_survives_sigkill(path):
     assert os.listdir(path.parent) == ["study.db"]
 
 
+@pytest.mark.slow
 def test_a_kill_in_the_middle_leaves_whole_transactions(path):
     """Writers of pairs are killed at arbitrary moments: the journal never holds half a pair, nor a hole."""
     text = """

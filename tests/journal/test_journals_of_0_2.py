@@ -176,6 +176,7 @@ def test_proposals_and_verdicts_replay_to_the_digit(name, path):
     assert require_replay(study) == EXPECTED[name]["replayed"]
 
 
+@pytest.mark.slow
 def test_appending_changes_no_earlier_event(path):
     before = read(path)
     continue_with_failures(path, 2)

@@ -188,6 +188,7 @@ def test_a_truncated_lock_file_is_taken_over(path, text):
     assert os.listdir(path.parent) == ["real.db"]
 
 
+@pytest.mark.slow
 def test_a_lock_that_says_nonsense_is_a_lock(path, monkeypatch):
     monkeypatch.setattr(lock, "WAIT_SECONDS", 0.1)
     for nonsense in ("{}", "}", "[1]", json.dumps({"driver": "x"}), "[" * 5_000):

@@ -200,6 +200,7 @@ def test_where_results_are_many_one_model_is_left(monkeypatch):
 # ---- conditional spaces
 
 
+@pytest.mark.slow
 def test_conditional_spaces_are_searched_by_expected_improvement():
     for add in (False, True):
         trials = [trial for trial in studied(CONDITIONAL, add=add).trials if trial.origin is None]

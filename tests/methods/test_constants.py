@@ -29,6 +29,7 @@ def test_every_method_proposes_the_constant(method, space):
     assert searcher.best.config == searcher.trials[searcher.best.number].config
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_draws")
 def test_a_report_draws_it(tmp_path):
     space = {

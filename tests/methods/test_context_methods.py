@@ -326,6 +326,7 @@ def constrained(name, seed, limits, trials=30):
     return searcher
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_constraints_hold_in_the_worst_contexts(name, seed):
     """At the mean load 0.65 would be allowed, in the worst twentieth of the loads 0.41."""

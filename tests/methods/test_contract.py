@@ -34,9 +34,22 @@ class OfRaybo(MethodContract):
         assert studies[0].ask().config != studies[1].ask().config
 
 
+def _needs_context(name):
+    return methods.load(name).needs_context
+
+
 class TestMethods(OfRaybo):
     def cases(self):
-        return [*(name for name in methods.METHODS if name not in SLOW), *map(methods.kept, methods.RETIRED)]
+        usual = (name for name in methods.METHODS if name not in SLOW and not _needs_context(name))
+        return [*usual, *map(methods.kept, methods.RETIRED)]
+
+
+@pytest.mark.slow
+class TestContextMethods(OfRaybo):
+    """Of five methods, more than a third of the contract's time: each of their proposals weighs many contexts."""
+
+    def cases(self):
+        return list(filter(_needs_context, methods.METHODS))
 
 
 @pytest.mark.slow

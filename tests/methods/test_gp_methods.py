@@ -166,7 +166,7 @@ def test_every_solver_with_every_kernel(method, solver, kernel):
 
 
 @pytest.mark.parametrize(("method", "trials"), [("gp-ucb", 7), ("gp-ts", 6), ("ei", 6)])
-@pytest.mark.parametrize("estimate", ["mcmc", "slice"])
+@pytest.mark.parametrize("estimate", [pytest.param("mcmc", marks=pytest.mark.slow), "slice"])
 def test_sampled_hyperparameters(method, trials, estimate):
     searcher = run(method, trials, initial=5, hyperparameters=estimate)
     assert all(len(trial.tags["theta"]) == 4 for trial in searcher.trials[5:])

@@ -197,6 +197,7 @@ def test_a_belief_fades():
     np.testing.assert_allclose(gradient, 0.5 * belief.log_density(X)[1])
 
 
+@pytest.mark.slow
 def test_right_guesses_help_and_wrong_ones_fade():
     """Over six seeds: the median regret after ten trials is lower with it; after thirty a wrong one is forgotten."""
 

@@ -147,6 +147,7 @@ def test_fits_are_kept_until_two_percent_growth(monkeypatch):
     assert len(fits) == 1 + 3 - 1  # at 500, 520 and 540
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_local_models_improve_a_large_study():
     """From 600 uniform points to a thousandth of their regret in 30 trials, on five seeds of five: chance does not.

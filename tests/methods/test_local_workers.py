@@ -42,6 +42,7 @@ def test_batches_equal_sequential_choices():
     np.testing.assert_allclose(waves.ask().tags["centre"], one.ask().tags["centre"], atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", LOCAL)
 @pytest.mark.parametrize("workers", [1, 3, 8, 32])
 def test_workers_are_busy_and_centres_move(method, workers):

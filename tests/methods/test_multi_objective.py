@@ -91,6 +91,7 @@ def test_best_points_spread_over_the_front():
     assert all((best == end).all(axis=1).any() for end in ends)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "ei", "gp-ucb", "ei:solver=random-grid", "gp-ucb:solver=lbfgsb"])
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_large_histories_give_new_replayable_proposals(method, k, monkeypatch):

@@ -123,6 +123,7 @@ def test_map_uses_most_likely_hyperparameters():
         assert naive_bound(history, n, last, record.x[None, :])[0] >= naive_bound(history, n, last, grid).max() - 1e-6
 
 
+@pytest.mark.slow
 def test_mcmc_averages_ten_samples():
     searcher = run("mcmc", 10, told=8, planned=20, initial=7)
     history = searcher.history

@@ -285,6 +285,7 @@ def test_methods_find_fronts_despite_failures_and_replay(method, tmp_path):
     assert [trial.config for trial in searcher.trials] == [trial.config for trial in study.trials]
 
 
+@pytest.mark.slow
 def test_models_find_a_wider_front_than_chance():
     reference = {"accuracy": 0.2, "seconds": 2.0}
     volumes = {method: run(method, 24).hypervolume(reference) for method in ("auto", "ei", "gp-ucb", "random")}

@@ -103,6 +103,7 @@ def test_model_figures_name_the_trial_they_go_through(study):
     )
 
 
+@pytest.mark.slow
 def test_page_has_front_margins_and_success_figures(study, tmp_path):
     keys = [panel.key for panel in report_figures(study)]
     assert keys[:4] == ["front", "hypervolume", "best-so-far", "margins"]
@@ -173,6 +174,7 @@ def test_infeasible_trials_are_marked_in_best_so_far(study):
     assert marks["trial"] == [trial.number for trial in done if trial.feasible]
 
 
+@pytest.mark.slow
 def test_page_without_a_feasible_trial_is_drawn(hopeless, tmp_path):
     draw(hopeless, tmp_path / "page.html")
     assert "Nothing is feasible yet" in (tmp_path / "page.html").read_text()

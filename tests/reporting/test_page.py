@@ -48,6 +48,7 @@ def test_what_does_not_apply_is_left_out():
     assert keys(nothing_finished) == ["best-so-far", "timeline", "suggestions"]
 
 
+@pytest.mark.slow
 def test_captions_are_sentences_and_no_figure_is_empty():
     for panel in report_figures(run("sobol", 30)):
         assert panel.caption[0].isupper()
@@ -76,6 +77,7 @@ def test_model_figures_go_through_the_recommended_trial(tmp_path):
     assert sorted([star.x[0], star.y[0]]) == sorted(study.recommended.config.values())
 
 
+@pytest.mark.slow
 def test_figures_of_the_model_count_the_pruned_trials_that_it_lacks(tmp_path, monkeypatch):
     study = run("sobol", 20, failing=0.0)
     assert not any("pruned" in panel.caption for panel in report_figures(study))
@@ -358,6 +360,7 @@ def test_a_pause_between_two_commands_is_no_idleness():
 MODELS = raybo.Categorical([{"kind": "svm", "C": raybo.Float(0, 1)}, {"kind": "knn", "k": raybo.Integer(1, 9)}])
 
 
+@pytest.mark.slow
 def test_inactive_parameters_have_no_place_and_no_star(tmp_path):
     from raybo.reporting.axes import centre, places_of
 

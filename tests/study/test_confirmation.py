@@ -71,6 +71,7 @@ def test_the_luckiest_is_not_the_most_promising(mode):
     assert sd > 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["max", "min"])
 def test_the_best_value_without_noise_is_recommended(mode):
     """Near the optimum the model's own error, not luck, tells values of 1e-9 and 1e-5 apart."""

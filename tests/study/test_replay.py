@@ -46,10 +46,11 @@ def recorded(method: str) -> Study:
     return Study(description, events)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method",
     [
-        *(pytest.param(m, marks=[pytest.mark.slow] if m == "mcmc" else []) for m in sorted(methods.METHODS)),
+        *sorted(methods.METHODS),
         *map(methods.kept, methods.RETIRED),
     ],
 )

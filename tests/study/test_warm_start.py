@@ -209,6 +209,7 @@ def job(config):
     return {"score": config["x"]}
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_enqueued_configurations_run_first_and_known_results_count(ray_session, tmp_path):
     first = raybo.tune(job, trials=4, method="random", seed=0, storage=tmp_path / "first.db", workers=1)
@@ -243,6 +244,7 @@ def stepping(config):
         yield config["x"] * step
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_an_enqueued_trial_reruns_only_if_it_began(ray_session, tmp_path):
     path, again = tmp_path / "killed.db", {"trials": 3, "method": "random", "seed": 1, "workers": 1}

@@ -61,6 +61,7 @@ def test_several_metric_jobs_are_objectives():
     assert zdt1.goals.metrics == {"f1": "min", "f2": "min"}
 
 
+@pytest.mark.slow
 def test_more_trees_take_longer_and_more_room():
     config = {"max_depth": 3, "learning_rate": 0.1, "subsample": 0.8, "max_features": "sqrt"}
     few, many = (fast_boosting({**config, "n_estimators": n}) for n in (3, 300))

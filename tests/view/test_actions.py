@@ -175,6 +175,7 @@ def test_a_truncated_note_spares_the_other_notes(journal, monkeypatch):
     assert [note.text for note in read_notes(journal)] == ["one", "three"]
 
 
+@pytest.mark.slow
 def test_notes_are_shown_on_a_terminal(journal):
     take_note(journal, "a \x1b]0;x note", 3)
     take_note(journal, "of all")

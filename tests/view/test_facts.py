@@ -323,6 +323,7 @@ def test_a_directory_shows_present_and_later_journals(tmp_path):
     assert overviews[1]["trials"] == 4
 
 
+@pytest.mark.slow
 def test_figures_are_redrawn_only_after_new_events(tmp_path):
     study = run("random", 20)
     path = keep(study, tmp_path / "s.db", 25)
