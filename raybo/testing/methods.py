@@ -26,6 +26,7 @@ from raybo.testing.choices import numbers_of, words_of
 from raybo.testing.histories import CONTEXT, HISTORIES, SPACES, check_proposal, history_of, stream
 
 RULED = {name: space for name, space in SPACES.items() if space.rules}
+ODD = (-1, 0, math.nan, math.inf)  # values of options
 FREE = {name: space for name, space in SPACES.items() if not space.rules}
 
 
@@ -109,7 +110,7 @@ class MethodContract:
         with pytest.raises(MethodError, match=f"^{methods.label(name)} has no option 'nonsense_of_mine'"):
             methods.make(name, nonsense_of_mine=1)
 
-    @pytest.mark.parametrize("value", [-1, 0, math.nan, math.inf])
+    @pytest.mark.parametrize("value", ODD)
     def test_a_number_at_or_beyond_the_end_of_its_range_is_refused_by_name_or_works(
         self, name: AnyMethod, made: Method, value: float
     ) -> None:
@@ -150,7 +151,7 @@ class MethodContract:
         check_proposal(made, self.history(space, points, values, made, planned=40))
 
     @pytest.mark.parametrize("space", RULED.values(), ids=RULED)
-    @pytest.mark.parametrize("n", [0, 1, 2, 6, 12])  # with rules a solver looks around at length
+    @pytest.mark.parametrize("n", [0, 6, 12])  # with rules a solver looks around at length
     def test_no_proposal_breaks_a_rule(self, name: AnyMethod, made: Method, space: Space, n: int) -> None:
         n = min(n, self.largest)
         points = stream(0).random((n, space.d))

@@ -94,3 +94,17 @@ def test_a_forgotten_checkpoint_is_not_found(tmp_path):
     assert again.last() is not None
     again.forget()
     assert again.last() is None
+
+
+def test_the_checkpoint_of_the_beginning_stays_for_slower_ranks(tmp_path):
+    """A rank of a launcher may ask for it when another has reported several times."""
+    (tmp_path / "1-2").mkdir()
+    checkpoints = Checkpoints(tmp_path, 2, "1-2")
+    checkpoints.begin()
+    for _ in range(3):
+        with checkpoints.saving() as directory:
+            (directory / "weights").touch()
+        checkpoints.committed(checkpoints.take())
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["1-2", "2-2", "2-3"]
+    checkpoints.end()
+    assert [each.name for each in tmp_path.iterdir()] == ["2-3"]

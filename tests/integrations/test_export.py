@@ -54,7 +54,14 @@ def test_an_unwritable_destination_is_refused(form, study, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")  # of mlflow's own, about the database library that it uses
-@pytest.mark.parametrize("form", [*(form for form in FORMATS if form != "reports"), "html"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param(form, marks=[pytest.mark.slow] * (form == "mlflow"))
+        for form in (*FORMATS, "html")
+        if form != "reports"
+    ],
+)
 def test_unencodable_text_is_exported_escaped(form, tmp_path, monkeypatch):
     """As `os.listdir` gives a stray byte, in names and errors: journals hold it clean, and so does what they export."""
     from raybo.reporting import draw

@@ -8,7 +8,7 @@ from raybo import methods
 from raybo.searcher import Searcher
 from raybo.testing import MethodContract
 from raybo.testing.histories import SPACES
-from raybo.testing.methods import context_of
+from raybo.testing.methods import ODD, context_of
 
 SLOW = {"mcmc"}  # a second per proposal
 IN_ROUNDS = ("many_dimensions", "exp3")  # of methods whose every proposal builds on the tags of the one before
@@ -24,6 +24,11 @@ class OfRaybo(MethodContract):
     @pytest.mark.slow
     def test_no_option_leads_to_forbidden_points(self, name, words):
         super().test_no_option_leads_to_forbidden_points(name, words)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("value", ODD)
+    def test_a_number_at_or_beyond_the_end_of_its_range_is_refused_by_name_or_works(self, name, made, value):
+        super().test_a_number_at_or_beyond_the_end_of_its_range_is_refused_by_name_or_works(name, made, value)
 
     @pytest.mark.parametrize("kind", ["every kind", pytest.param("the same point pending", marks=pytest.mark.slow)])
     def test_it_proposes_under_each_of_its_words(self, name, words, kind):

@@ -154,7 +154,7 @@ def test_file_suffix_selects_a_page_or_a_picture(tmp_path):
         draw(study, tmp_path / "none" / "r.png")
 
 
-@pytest.mark.parametrize("trials", [0, 3, 12])
+@pytest.mark.parametrize("trials", [0, 3, pytest.param(12, marks=pytest.mark.slow)])
 def test_pictures_of_short_studies(trials, tmp_path):
     study = run("random", 12, failing=0.4)
     draw(Study(study.description, study.events[: 2 * trials + 1]), tmp_path / "r.png")

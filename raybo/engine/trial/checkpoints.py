@@ -80,7 +80,7 @@ class Checkpoints:
         self.keep = keep
         self.rank = rank
         self._attempt, self._count = attempt, 0
-        self._last = last
+        self._last = self._first = last
         self._next: str | None = None  # written, and not in a report yet
         self._has_begun = False
 
@@ -156,12 +156,15 @@ class Checkpoints:
         return name
 
     def committed(self, name: str) -> None:
-        """Remove all but this checkpoint, whose report is committed, and the one before it."""
+        """Remove all but this checkpoint, whose report is committed, the one before it, and that of the beginning.
+
+        From the latter, ranks of a launcher that are slower than the one that reports may still have to begin.
+        """
         before, self._last = self._last, name
         if self.rank:
             return
         if self.place is not None and self.keep != "all":
-            self._remove_all_but({name, before}, before=name)  # other processes may be writing later ones
+            self._remove_all_but({name, before, self._first}, before=name)  # other processes may be writing later ones
 
     def begin(self) -> None:
         """Remove what earlier attempts have left and no report names; the names of what stays are not used again."""
