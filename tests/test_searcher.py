@@ -174,6 +174,7 @@ def test_best_needs_a_finished_trial():
     [
         ({"mode": "maximise"}, "mode must be 'max' or 'min', got 'maximise'"),
         ({"seed": -1}, "seed must be a whole number from 0, got -1"),
+        ({"seed": 2**128 + 1}, f"seed must be a whole number from 0 to {2**128}, got"),
         ({"seed": 1.5}, "seed must be"),
         ({"seed": "7"}, "seed must be"),
         ({"seed": True}, "seed must be"),
