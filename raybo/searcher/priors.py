@@ -43,8 +43,10 @@ def new_priors(given: object, wanted: Wanted, known: Sequence[EarlierStudy] = ()
     there = {prior.identity for prior in known}
     found: list[EarlierStudy] = []
     named: set[str] = set()  # identities of those that were not found in a directory, say
+    is_expected = False  # that one can be modelled
     for each in _listed(given):
         priors, are_many = _source(each, wanted, known)
+        is_expected |= not are_many or str(each) != AUTO
         for prior in priors:
             if not are_many:
                 named.add(prior.identity)
@@ -63,7 +65,7 @@ def new_priors(given: object, wanted: Wanted, known: Sequence[EarlierStudy] = ()
         try:
             models.append(modelled(prior, wanted.space))
         except JournalError:
-            if prior.identity in named:
+            if prior.identity in named or (is_expected and prior is found[-1] and not models):
                 raise
     return models
 

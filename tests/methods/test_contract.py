@@ -51,7 +51,7 @@ class TestMethods(OfRaybo):
 
 @pytest.mark.slow
 class TestContextMethods(OfRaybo):
-    """Of five methods, more than a third of the contract's time: each of their proposals weighs many contexts."""
+    """They would take more than a third of the contract's time, as each of their proposals weighs many contexts."""
 
     def cases(self):
         return list(filter(_needs_context, methods.METHODS))

@@ -680,3 +680,18 @@ def test_pruned_trials_need_not_have_reported_every_metric(tmp_path):
     old = written(tmp_path / "old.db", of_two_numbers(space, ends, metrics=metrics))
     searcher = Searcher(space, metrics=metrics, seed=0, prior=old)
     assert searcher.ask().config["x"] > 0.7
+
+
+def test_of_many_journals_one_must_be_modelled(earlier, tmp_path, monkeypatch):
+    """Else none of a directory is a prior, which is said; of those beside the study nobody expects it."""
+
+    def fails(prior, space):
+        raise JournalError(f"{prior.study}: its results cannot be modelled")
+
+    for name, each in zip("ab", earlier, strict=False):
+        written(tmp_path / f"{name}.db", each)
+    monkeypatch.setattr("raybo.searcher.earlier_study.modelled", fails)
+    with pytest.raises(JournalError, match=r"b\.db: its results cannot be modelled"):
+        new_priors(tmp_path, wanted(SPACE))
+    description = Searcher(SPACE, mode="min", seed=0).description
+    assert new_priors("auto", Wanted.by(description, tmp_path / "new.db")) == []
