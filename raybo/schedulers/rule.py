@@ -6,11 +6,14 @@ go on would confirm nothing. Nor are others judged by them (`report_totals`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import traceback
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from raybo.common.errors import MethodError, TrialError
-from raybo.common.messages import shown
+from raybo.common.errors import MethodError, RayboError, TrialError
+from raybo.common.messages import in_words, shown
 from raybo.record.events import Paused, Pruned, Reported
 from raybo.record.goals import Goals
 from raybo.record.history import History
@@ -46,9 +49,14 @@ class Rule:
         return self.scheduler.is_slow
 
     def can_judge(self, history: History, trial: int) -> bool:
-        """Return True if a verdict can be given on the trial's last report."""
+        """Return True if a verdict can be given on the trial's last report.
+
+        Raises:
+            MethodError: the scheduler raised.
+        """
         record = history.records[trial]
-        return not confirms(record.tags) and self.scheduler.decides(history, trial, record.step)
+        with self._asked("decides"):
+            return not confirms(record.tags) and self.scheduler.decides(history, trial, record.step)
 
     def judge(self, history: History, trial: int) -> Verdict:
         """Return the verdict on the trial's last report: to continue, if none can be given."""
@@ -58,9 +66,10 @@ class Rule:
         """Return the verdict on the trial's last report, as a journal keeps it; `can_judge` must be true.
 
         Raises:
-            MethodError: the scheduler's answer is no verdict.
+            MethodError: the scheduler raised, or its answer is no verdict.
         """
-        verdict = self.scheduler.decide(history, trial, history.records[trial].step)
+        with self._asked("decide"):
+            verdict = self.scheduler.decide(history, trial, history.records[trial].step)
         if verdict is GO:
             return GO
         _require_verdict(verdict, self.name)
@@ -72,24 +81,41 @@ class Rule:
 
         Args:
             after: a step up to which there is none, so that only those beyond it are asked about.
+
+        Raises:
+            MethodError: the scheduler raised.
         """
         if confirms(history.records[trial].tags):
             return None
         first = max(history.records[trial].step, after) + 1
         steps = range(first, foreseen(history, trial) + 1)
-        return next((at for at in steps if self.scheduler.decides(history, trial, at)), None)
+        with self._asked("decides"):
+            return next((at for at in steps if self.scheduler.decides(history, trial, at)), None)
 
     def promoted(self, history: History) -> int | None:
         """Return the paused trial that a free worker resumes; None if there is none.
 
         Raises:
-            MethodError: what the scheduler names is no paused trial.
+            MethodError: the scheduler raised, or what it names is no paused trial.
         """
-        number = self.scheduler.next_promoted(history)
+        with self._asked("next_promoted"):
+            number = self.scheduler.next_promoted(history)
         try:
             return None if number is None else history.require(number, State.PAUSED)
         except TrialError as error:
             raise MethodError(f"{self.name}: next_promoted must return a paused trial's number: {error}") from None
+
+    @contextlib.contextmanager
+    def _asked(self, what: str) -> Iterator[None]:
+        """Raise what the scheduler raises as a MethodError that names it, and the line."""
+        try:
+            yield
+        except RayboError:  # it refuses something, in words of its own
+            raise
+        except Exception as error:
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            at = f"{Path(frame.filename).name}:{frame.lineno}"
+            raise MethodError(f"{self.name}: {what} raised {in_words(error)} ({at})") from error
 
 
 def _require_verdict(verdict: object, whose: str) -> None:

@@ -8,13 +8,15 @@ import os
 import signal
 import threading
 import time
+from dataclasses import dataclass
 
 import pytest
 
 import raybo
-from raybo.common.errors import ObjectiveError
+from raybo.common.errors import MethodError, ObjectiveError
 from raybo.record.events import Kind
 from raybo.record.states import State
+from raybo.schedulers import GO, Scheduler
 from raybo.study.replay import replay, replay_verdicts
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_session")]
@@ -318,3 +320,48 @@ def test_killed_boosters_continue_with_their_trees(tmp_path):
         begun = [event.data for event in study.events if event.trial == trial.number and event.report is not None]
         assert sum(data["attempt"] == 2 for data in begun) == rounds - (3 + trial.number)
         assert trial.value == pytest.approx(boosted(trial.config, dies=False), rel=1e-6)
+
+
+@dataclass(frozen=True)
+class Raising(Scheduler):
+    """A scheduler with a defect: one of its functions raises for trial 1."""
+
+    where: str = "decide"
+
+    def _answer(self, where, trial, step):
+        if (where, trial) == (self.where, 1) and step > 2:
+            raise KeyError("width")
+
+    def decides(self, history, trial, step):
+        self._answer("decides", trial, step)
+        return step > 2
+
+    def decide(self, history, trial, step):
+        self._answer("decide", trial, step)
+        return GO
+
+    def next_promoted(self, history):
+        if self.where == "next_promoted" and len(history) > 1:
+            raise KeyError("width")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["decides", "decide"])
+@pytest.mark.parametrize(("in_process", "processes"), [(True, 1), (False, 1), (False, 2)])
+def test_a_scheduler_that_raises_fails_its_trial(tmp_path, log, where, in_process, processes):
+    job = job_of(log, saves=False, processes=processes, num_cpus=1 / processes)
+    workers = None if in_process else 1
+    study = tune(job, tmp_path / "a.db", scheduler=Raising(where), in_process=in_process, workers=workers)
+    assert [trial.state for trial in study.trials] == [State.FINISHED, State.FAILED, State.FINISHED, State.FINISHED]
+    failed = study.trials[1]
+    assert f"{__name__}:Raising: {where} raised KeyError: 'width' (test_reporting_trials.py:" in failed.reason
+    assert failed.step == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("in_process", [False, True])
+def test_a_scheduler_that_cannot_promote_ends_the_study_in_a_line(tmp_path, log, in_process):
+    job, workers = job_of(log, saves=False), None if in_process else 1
+    with pytest.raises(MethodError, match=f"{__name__}:Raising: next_promoted raised KeyError: 'width'"):
+        tune(job, tmp_path / "a.db", scheduler=Raising("next_promoted"), in_process=in_process, workers=workers)
+    assert raybo.load(tmp_path / "a.db").count(State.FINISHED) >= 1

@@ -36,10 +36,12 @@ class Counted:
     metric, is_slow = None, False
 
     def __init__(self, scheduler):
-        self.scheduler, self.asked = scheduler, []
+        self.scheduler, self.asked, self.fails = scheduler, [], ()
 
     def decides(self, history, trial, step):
         self.asked.append(step)
+        if trial in self.fails:
+            raise KeyError("width")
         return self.scheduler.decides(history, trial, step)
 
     def decide(self, history, trial, step):
@@ -114,3 +116,15 @@ def test_next_wait_is_known_as_things_stand(tmp_path, name, options):
             assert answer.waits_at == judge.rule.waits_at(judge.log.searcher.history, trial.life.trial)
             waits.add(answer.waits_at)
         assert len(waits) > 2
+
+
+def test_a_scheduler_that_raises_fails_its_trial(tmp_path):
+    with judging_with(tmp_path / "a.db", "median", grace=90) as judge:
+        first, second = asked(judge), asked(judge)
+        judge.rule.scheduler.fails = {first.life.trial}
+        failed = report(judge, first, 95)
+        assert (failed.action, failed.why[:24]) == ("fault", "median: decides raised K")
+        assert "KeyError: 'width' (test_verdicts.py:" in failed.why
+        assert report(judge, second, 95).action == "go"
+        assert judge.receive_now(first, [{"step": 96, "value": 1.0, "seconds": 1.0}]).action == "fault"
+        assert judge.attempt_info(first.life.trial).waits_at == 97

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
-from raybo.common.errors import RayError
+from raybo.common.errors import MethodError, RayError
 from raybo.common.messages import shown
 from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
 from raybo.engine.study.event_log import EventLog
@@ -83,13 +83,19 @@ class Judge:
             )
 
     async def receive(self, dispatched: Dispatched, batch: list[EventData]) -> Answer:
-        """Record what a running attempt has reported, and answer once that is committed."""
+        """Record what a running attempt has reported, and answer once that is committed.
+
+        A scheduler that raises fails the trial that it was asked about, and no other.
+        """
         attempt, is_awaited = dispatched.life.attempt, False
         for data in batch:
             # it has ended meanwhile, or begun again, or a verdict has been given
             if dispatched.life.phase is not Phase.RUNNING or dispatched.life.attempt != attempt:
                 break
-            is_awaited |= await self._record(dispatched, data)
+            try:
+                is_awaited |= await self._record(dispatched, data)
+            except MethodError as error:
+                return Answer("fault", str(error))
         newest = self.log.newest
         if is_awaited:
             await asyncio.sleep(SHARE_SECONDS)
@@ -111,8 +117,11 @@ class Judge:
                 break
             report = self._added(dispatched, data)
             verdict, rule = broken_by(report, self.log.searcher.goals), JOB
-            if not verdict.prune and self.rule is not None and self._can_judge(report):
-                verdict, rule = self.rule.verdict(self.log.searcher.history, report.trial), self.rule.name
+            try:
+                if not verdict.prune and self.rule is not None and self._can_judge(report):
+                    verdict, rule = self.rule.verdict(self.log.searcher.history, report.trial), self.rule.name
+            except MethodError as error:
+                return Answer("fault", str(error))
             if verdict.action != "go":
                 self._carry_out(dispatched, verdict, rule, report)
         self.log.commit()
@@ -234,7 +243,10 @@ class Judge:
         known = self._foreseen.get(number)
         found, until = known[1:] if known is not None and known[0] == ended else (None, 0)
         if found is None or found <= history.records[number].step:
-            found = self.rule.waits_at(history, number, until)
+            try:
+                found = self.rule.waits_at(history, number, until)
+            except MethodError:  # the next report shows it
+                return history.records[number].step + 1
             until = foreseen(history, number) if found is None else found
         self._foreseen[number] = ended, found, until
         return found

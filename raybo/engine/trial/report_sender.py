@@ -35,8 +35,8 @@ class Answer:
     """The study's answer to a batch of reports.
 
     Attributes:
-        action: "go" to continue; else the trial is to end here: it is pruned, paused, or no longer the study's, or its
-            processes do not report alike.
+        action: "go" to continue; else the trial is to end here: it is pruned, paused, or no longer the study's, or it
+            fails, as its processes do not report alike or the scheduler raised.
         why: the reason in words if it is to end.
         waits_at: the next step at which it is to wait for the answer; None if none is near.
     """
@@ -232,6 +232,8 @@ class ReportSender:
                 self._checkpoints.committed(saved)
         if others.is_due(step):
             self._flush()
+            if self.fault:
+                self._reject(self.fault)
             self._agreed = others.meet(step)
             if self._agreed.action == "fault":
                 self._reject(self._agreed.why)
@@ -292,6 +294,8 @@ class ReportSender:
             if batch and self.answer.action == "go":
                 self._sent = time.monotonic()
                 self.answer = self._send(batch)
+                if self.answer.action == "fault":
+                    self.refuse(self.answer.why)
 
     def _send_later(self) -> None:
         if self._thread is None:
