@@ -202,7 +202,7 @@ def test_a_budget_is_kept_on_ray(limit):
     budget = study.history.budget
     late = 3 * pause.seconds / 20  # what runs is told to end, ends, and is seen to have ended
     assert 0.95 <= end.spent / budget.amount <= 1.02 + late
-    assert 1 <= study.count(State.STOPPED) <= 2
+    assert study.count(State.STOPPED) <= 2  # none if both workers waited for a proposal
     assert study.count(State.FINISHED, State.STOPPED) == len(study.trials)
     assert len(study.trials) > 4 or pause.seconds > 0.5
     assert not any(each.differs for each in replay(study))

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
@@ -35,6 +34,7 @@ JOB = """
     @raybo.objective(space={"x": raybo.Float(0, 1)}, mode="min", num_cpus=1)
     def job(config, *, seconds=0.3, log="", held=""):
         while held and os.path.exists(held):
+            open(f"{held}-by", "w").close()
             time.sleep(0.05)
         if log:
             with open(log, "a") as file:
@@ -69,6 +69,14 @@ def directory(tmp_path):
 def command(cluster, directory, *arguments, **keywords):
     keywords = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **keywords}
     return cluster.run(*RAYBO, *map(str, arguments), cwd=directory, **keywords)
+
+
+def hold(held):
+    """Hold the trials that begin from now on, and wait until one does."""
+    by = held.with_name("held-by")
+    by.unlink(missing_ok=True)
+    held.touch()
+    until(by.exists, "a trial that is held")
 
 
 def output(process, code=0):
@@ -117,9 +125,7 @@ def test_detached_study_outlives_driver_and_actor(cluster, directory):
 
     held.unlink()
     until(lambda: finished(path) >= 3, "results")
-    held.touch()
-    time.sleep(1.0)  # what runs ends in less
-    until(lambda: pending(path) >= 1, "a trial that is held")
+    hold(held)
     os.kill(json.loads(Path(f"{path}-lock").read_text())["process"], signal.SIGKILL)  # the study's own process
     held.unlink()
     follower = command(cluster, directory, "attach", "far", *on)
@@ -169,16 +175,18 @@ def test_detached_study_continues_trials_from_checkpoints(cluster, directory):
 
 
 def test_a_detached_study_can_be_stopped_and_continued(cluster, directory):
-    path = directory / "long.db"
-    tune = ["tune", "job.py", "--storage", path, "--address", cluster.address]
+    path, held = directory / "long.db", directory / "held"
+    tune = ["tune", "job.py", "--storage", path, "--address", cluster.address, "--set", f"held={held}"]
     output(command(cluster, directory, *tune, "--trials", 1_000, "--detach"))
     until(lambda: finished(path) >= 2, "results")
+    hold(held)
     assert "Stopped; the study is in" in output(
         command(cluster, directory, "stop", "long", "--address", cluster.address)
     )
     stopped = raybo.load(path)
     assert stopped.trials[-1].reason == "stopped by the user"
     assert all(trial.state in (State.FINISHED, State.STOPPED) for trial in stopped.trials)
+    held.unlink()
     gone = output(command(cluster, directory, "attach", "long", "--address", cluster.address), code=1)
     assert "no detached study named long is running on this cluster" in gone
     assert f"its journal is {path}: `raybo show long.db` shows it" in gone

@@ -675,13 +675,17 @@ def test_commands_take_the_address_of_rays_variable(words, exported, reached, mo
 # ---- whole studies, on a head of this machine
 
 JOB = """
+import os
 import time
 import tracemalloc
 import raybo
 
 @raybo.objective(space={"x": raybo.Float(0, 1)}, metric="score", mode="max")
-def job(config, *, seconds=0.05):
+def job(config, *, seconds=0.05, held=""):
     time.sleep(seconds)
+    while held and os.path.exists(held):
+        open(f"{held}-by", "w").close()
+        time.sleep(0.05)
     return {"score": -((config["x"] - 0.3) ** 2)}
 """
 HURRY = 300.0  # seconds after which something that should have happened has not
@@ -787,9 +791,10 @@ def test_a_study_continues_here_and_on_the_cluster(head, folder):
 @pytest.mark.ray
 @pytest.mark.timeout(600)
 def test_a_running_job_is_listed_fetched_and_stopped(head, folder):
+    held = folder / "held"
     out, _ = run(
         head, folder, "submit", "job.py", "--trials", 5_000, "--no-follow", "--storage", "~/long.db", "--method",
-        "random", "--set", "seconds=0.2",
+        "random", "--set", "seconds=0.2", "--set", f"held={held}",
     )  # fmt: skip
     name = re.match(r"(long-\w+) submitted; its journal is ~/long.db on the head node", out)[1]
     path = head.directory / "long.db"
@@ -809,6 +814,8 @@ def test_a_running_job_is_listed_fetched_and_stopped(head, folder):
     os.killpg(follower.pid, signal.SIGINT)
     assert f"{name} keeps running; raybo stop {name} --address {head.dashboard} stops it" in end(follower, 130)[1]
 
+    held.touch()
+    until((folder / "held-by").exists)
     out, _ = run(head, folder, "stop", name)
     assert out == (
         f"Stopped; the study is in ~/long.db on the head node; raybo fetch {name} --address {head.dashboard} brings it "
