@@ -194,6 +194,20 @@ def test_a_job_finds_the_fidelity_in_its_configuration(tmp_path):
     assert more.count(State.FINISHED, State.PRUNED) == 18
 
 
+@pytest.mark.parametrize("changes", ["takes it out", "changes it"])
+def test_a_job_may_change_its_configuration(tmp_path, changes):
+    @raybo.objective(space=SPACE, metric="loss", mode="min", fidelity={"rows": raybo.Fidelity(10, 1_000)})
+    def careless(config):
+        rows = config.pop("rows")
+        if changes == "changes it":
+            config["rows"] = rows - 1
+        return loss(**{**config, "rows": rows})
+
+    study = raybo.tune(careless, trials=6, seed=0, in_process=True)
+    assert {trial.state for trial in study.trials} == {State.FINISHED, State.PRUNED}
+    assert {step for trial in study.trials for step, _ in trial.reports} <= {10, 30, 100, 300}
+
+
 @pytest.mark.ray
 def test_workers_run_cheap_versions(ray_session):
     study = tune(trials=4, in_process=False, workers=1)

@@ -50,6 +50,7 @@ ANY_ADDRESS = click.option(
     help="The cluster that it runs on: auto or HOST:PORT for a detached study; for a job, the address of its "
     f"dashboard.  [env var: {DASHBOARD_VARIABLE}, of a dashboard; default: auto]",
 )
+BAD_USAGE = 2  # the exit code of a command that was misused, and so left no journal
 STOP_SECONDS = 60.0  # wait for a study on this machine to record its stopped trials
 JOB = click.argument("name", metavar="JOB")
 
@@ -104,7 +105,6 @@ def submit(
     --json does not follow the job; it prints an object with the keys of one of `raybo jobs --json`.
     """
     from raybo.integrations.jobs import Cluster
-    from raybo.searcher.priors import journals_named
 
     pairs(search["settings"], "--set")
     pairs(search["options"], "--option")
@@ -124,6 +124,7 @@ def submit(
             "directory that all nodes share"
         )
     here = output or default_storage(file)
+    earlier = [_journals_of(prior, here) for prior in priors]
     cluster = Cluster(address)
     job = cluster.submit(
         file,
@@ -134,7 +135,7 @@ def submit(
         study=here,
         known_from=known_from,
         enqueue=enqueue,
-        priors=[journals_named(prior, here) for prior in priors],
+        priors=earlier,
     )
     if as_json:
         say_json(_facts(job))
@@ -324,7 +325,7 @@ def _stop_here(path: Path) -> bool:
 
 def _follow(cluster: Cluster, name: str, here: Path | None) -> None:
     """Show a job until it ends, bring its journal to `here` or say where it is, and leave with its exit code."""
-    from raybo.common.errors import RayError
+    from raybo.common.errors import RayboError, RayError
     from raybo.integrations.jobs import failure
 
     try:
@@ -332,8 +333,12 @@ def _follow(cluster: Cluster, name: str, here: Path | None) -> None:
     except KeyboardInterrupt:
         say(f"{name} keeps running; raybo stop {name} --address {cluster.address} stops it", err=True)
         raise
-    if here is not None and _has_run(job):
-        say(_arrived(cluster.fetch(name, here), name))
+    if here is not None and job.exit_code != BAD_USAGE:
+        try:
+            say(_arrived(cluster.fetch(name, here), name))
+        except RayboError:
+            if _has_run(job):
+                raise
     elif _has_run(job):
         fetch = f"raybo fetch {name} --address {cluster.address}"
         say(f"its journal is {job.storage} on the head node; {fetch} brings it here")
@@ -347,14 +352,25 @@ def _follow(cluster: Cluster, name: str, here: Path | None) -> None:
         raise RayError(f"{name} failed: {failure(job)}")
 
 
+def _journals_of(prior: str, here: Path) -> tuple[list[Path], bool]:
+    """Return the journals that a `--prior` names, and whether they are many; JournalError if there are none."""
+    from raybo.common.errors import JournalError
+    from raybo.searcher.priors import AUTO, journals_named
+
+    paths, are_many = journals_named(prior, here)
+    if not paths and prior != AUTO:
+        raise JournalError(f"--prior {prior}: no journal there")
+    return paths, are_many
+
+
 def _facts(job: Job) -> dict[str, Any]:
     """Return a job as JSON shows it."""
     return {**asdict(job), "began": job.began or None}
 
 
 def _has_run(job: Job) -> bool:
-    """Return True if a job may have a journal; not if Ray could not start it, nor after wrong use."""
-    return job.state == "STOPPED" or job.exit_code in (0, 1, 130)
+    """Return True if a job has a journal, also a killed one; not after wrong use, nor if it may never have begun."""
+    return job.state == "STOPPED" or job.exit_code not in (None, BAD_USAGE)
 
 
 def _arrived(arrival: Arrival, name: str) -> str:

@@ -192,7 +192,7 @@ class InProcess:
 
     def _carry(self, life: Life) -> None:
         """Run a trial to its end."""
-        current = _Running(life)
+        current, cause = _Running(life), STOP_REASON
         with self._guard:
             self._current = current
             self._apply(current, Occurrence.SUBMITTED, {})
@@ -212,10 +212,13 @@ class InProcess:
                     if self._apply(current, occurrence, data).submit:  # the disk was full
                         self._interrupted.append(life.trial)
                 self.log.commit()
+        except Exception as error:
+            cause = f"the study failed: {in_words(error)}"
+            raise
         finally:
             with self._guard:
                 if current.life.phase is Phase.RUNNING:  # Ctrl-C, or an error of raybo
-                    self._apply(current, Occurrence.STOPPED, {"reason": self.ending.stopped or STOP_REASON})
+                    self._apply(current, Occurrence.STOPPED, {"reason": self.ending.stopped or cause})
                 self._current = None
 
     def _attempt(self, current: _Running) -> tuple[Occurrence, EventData]:

@@ -144,7 +144,7 @@ class Cluster:
         """The studies that were submitted to the cluster, oldest first."""
         with translated(self.address):
             found = [_job(info) for info in self._client.list_jobs() if _STORAGE in (info.metadata or {})]
-        return sorted(found, key=lambda job: job.began)
+        return sorted(found, key=lambda job: (not job.began, job.began))  # one that is yet to begin is the newest
 
     def job(self, name: str) -> Job:
         """The job of that name; RayError if there is none."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import glob
 import importlib.util
 import json
 import zlib
@@ -124,12 +125,14 @@ def load_up(
     if known_from is not None:  # under its name, which its results will bear in the journal
         (luggage / "from").mkdir()
         (luggage / "from" / known_from.name).write_text(pack(known_from), encoding="utf-8")
-    for number, (paths, are_many) in enumerate(priors):  # those of two directories may have one name
+    for number, (paths, are_many) in enumerate(priors):
         place = luggage / "priors" / f"{number:04}{MANY * are_many}"
         place.mkdir(parents=True)
-        for path in paths:
+        for index, path in enumerate(paths):  # each in its own directory: those of two may have one name
             with contextlib.suppress(*[JournalError] * are_many):  # of many, those that can be read
-                (place / path.name).write_text(pack(path), encoding="utf-8")
+                packed = pack(path)
+                (place / f"{index:04}").mkdir()
+                (place / f"{index:04}" / path.name).write_text(packed, encoding="utf-8")
     if enqueue is not None:
         (luggage / "enqueue").write_bytes(enqueue.read_bytes())
     return luggage
@@ -157,11 +160,14 @@ def unload(storage: Path, scratch: Path) -> tuple[Arrival | None, list[str]]:
             arguments += ["--from", str(scratch / other.name)]
         for place in sorted(luggage.glob("priors/*")):
             there = scratch / "priors" / place.name
-            there.mkdir(parents=True)
-            for earlier in sorted(place.iterdir()):
-                unpack(earlier.read_text(encoding="utf-8"), there / earlier.name)
-            given = [there] if place.name.endswith(MANY) else sorted(there.glob("*.db"))
-            arguments += [text for each in given if any(there.iterdir()) for text in ("--prior", str(each))]
+            for earlier in sorted(place.glob("*/*")):
+                path = there / earlier.relative_to(place)
+                path.parent.mkdir(parents=True)
+                unpack(earlier.read_text(encoding="utf-8"), path)
+                if not place.name.endswith(MANY):
+                    arguments += ["--prior", str(path)]
+            if place.name.endswith(MANY) and there.exists():
+                arguments += ["--prior", f"{glob.escape(str(there))}/*/*"]
         if (luggage / "enqueue").exists():
             arguments += ["--enqueue", str(luggage / "enqueue")]
     return arrival, arguments

@@ -27,7 +27,8 @@ def with_cheap_versions(job: Callable[..., Any], fidelities: Fidelities | None, 
 
     @wraps(job)
     def run(config: Mapping[str, Any], **settings: Any) -> Any:
-        result, at = job(config, **settings), config[name]
+        at = config[name]  # the job may change its configuration
+        result = job(config, **settings)
         if isgenerator(result):
             raise ObjectiveError("a job with a fidelity returns its result at once, and this one yields steps")
         if at == fidelity.high:

@@ -60,7 +60,7 @@ class Budget:
         """Return the amount that a trial says at its end that it used: its seconds, what they come to, or its cost."""
         if self.cost is not None:
             return event.cost(self.cost) or 0.0
-        return (event.seconds or 0.0) * (1.0 if self.is_time else self.per_second)
+        return (event.seconds or 0.0) * (1.0 if self.is_time else self.per_second * (event.processes or 1))
 
     def __str__(self) -> str:
         if self.cost is not None:
@@ -128,10 +128,10 @@ def used(events: Sequence[Event], budget: Budget) -> float:
             said = event.spent
     if budget.cost is not None:
         return used_by_trials(events, budget)
-    spans = [span for event in events if isinstance(event, AttemptEvent) and (span := _span(event)) is not None]
+    attempts = [event for event in events if isinstance(event, AttemptEvent)]
     if not budget.is_time:
-        return max(said, budget.per_second * sum(end - begin for begin, end in spans))
-    return max(said, _covered(spans))
+        return max(said, sum(budget.used_by(event) for event in attempts if _span(event) is not None))
+    return max(said, _covered([span for event in attempts if (span := _span(event)) is not None]))
 
 
 def require_beside_goals(cost: str | None, goals: Sequence[str]) -> None:

@@ -284,6 +284,7 @@ class AttemptEvent(TrialEvent):
     metrics_left: list[str] | None = field(default=None, metadata=TEXTS)  # names of what else JSON cannot hold
     traceback: str | None = field(default=None, metadata=TEXT)
     losses: int | None = field(default=None, metadata=COUNT)  # attempts so far that ended with the loss of a worker
+    processes: int | None = field(default=None, metadata=NUMBERED)  # of the attempt that ended; None for one
     attempt: int | None = field(default=None, metadata=NUMBERED)  # which one ended, or begins; from 1
 
     def cost(self, name: str) -> float | None:

@@ -181,6 +181,7 @@ class History:
                 seconds=record.seconds if isinstance(event, Resumed) else None,
                 resumed_after=record.checkpoint or 0,
                 was_promoted=isinstance(event, Resumed),
+                untimed=record.untimed if isinstance(event, Resumed) else record.checkpoint or 0,
             )
         seconds = event.seconds
         if record.seconds is not None:  # it ran before it was paused

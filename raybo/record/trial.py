@@ -51,6 +51,7 @@ class Record:
         last_metrics: what else it said with its last report.
         resumed_after: the step after which its newest attempt begins, until that has reported; None afterwards.
         was_promoted: whether its newest attempt continues a paused one, rather than starting again.
+        untimed: the step up to which its seconds count nothing, as the attempt that ran them was lost.
     """
 
     x: Array
@@ -80,6 +81,7 @@ class Record:
     last_metrics: Mapping[str, Any] | None = None
     resumed_after: int | None = None
     was_promoted: bool = False
+    untimed: int = 0
 
     @property
     def step(self) -> int:

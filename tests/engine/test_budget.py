@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import re
 import time
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
 import raybo
 from raybo.common.errors import MethodError, TrialError
+from raybo.engine.lifecycle import Life, Phase
 from raybo.engine.run_options import RunOptions
 from raybo.engine.study.budget_clock import BudgetClock
-from raybo.record.budget import Budget
-from raybo.record.events import Asked, Ended, Planned
+from raybo.engine.study.dispatch import DispatchedTrial
+from raybo.engine.study.gang import Gang
+from raybo.engine.study.trial_runs import TrialRuns
+from raybo.record.budget import Budget, used
+from raybo.record.events import Asked, Ended, Planned, Told
 from raybo.record.states import State
 from raybo.reporting.trials_table import trials_table
 from raybo.study.replay import replay
@@ -41,7 +47,7 @@ def tune(objective, **arguments):
 def test_a_budget_alone_says_how_many_trials(tmp_path):
     seen = []
     study = tune(job, budget="1.5s", storage=tmp_path / "job.db", watch=seen.append)
-    assert study.count(State.FINISHED) > 5
+    assert study.count(State.FINISHED) >= 1  # more where the machine is not busy
     assert study.planned is None
     assert study.ended == "the budget of 1.5s is used"
     spent, budget = seen[-1].budget
@@ -90,9 +96,11 @@ def test_earlier_commands_count(tmp_path):
 
 @pytest.mark.parametrize(("budget", "said"), [(0.001, "0.001 at 12"), (1e-9, "1e-09 at 1.2e-05")])
 def test_money_is_used_by_trials(budget, said):
-    study = tune(job, budget=budget, price=3600 * budget / 0.3)
+    with longest_pause() as pause:
+        study = tune(job, budget=budget, price=3600 * budget / 0.3)
     assert study.ended == f"the budget of {said} an hour is used"
-    assert sum(trial.seconds or 0.0 for trial in study.trials) == pytest.approx(0.3, abs=0.05)
+    # what a busy machine takes to begin and end a trial counts too
+    assert 0.1 <= sum(trial.seconds or 0.0 for trial in study.trials) <= 0.35 + pause.seconds
     assert next(event.spent for event in study.events if isinstance(event, Ended)) >= budget * (1 - 1e-9)
 
 
@@ -109,6 +117,27 @@ def test_the_clock_counts_processes_only_for_money():
     money.set_processes(0)
     now[0] = 200.0
     assert (time_clock.is_over, money.is_over, money.spent) == (True, False, 8.0)
+
+
+def test_the_processes_of_earlier_commands_count():
+    at = "2026-11-01T10:00:10.000+00:00"
+    events = [Told(0, value=1.0, seconds=10.0, processes=4, at=at), Told(1, value=1.0, seconds=5.0, at=at)]
+    assert used(events, Budget(100.0, 3600.0)) == 45.0
+    assert used(events, Budget(100.0)) == 10.0
+
+
+def test_processes_that_wait_for_room_cost_nothing():
+    """Four that have their place, two of a gang that waits, and three of a trainer that has begun."""
+    placed, waiting, nested = (
+        DispatchedTrial(Life(number, Phase.RUNNING), processes=processes) for number, processes in enumerate((4, 2, 3))
+    )
+    placed.task, waiting.task = Mock(Gang, is_placed=True), Mock(Gang, is_placed=False)
+    runs = SimpleNamespace(
+        dispatched={0: placed, 1: waiting, 2: nested}, launcher=SimpleNamespace(objective=Mock(is_single=False))
+    )
+    assert TrialRuns._processes_running(runs) == 4
+    nested.start("a node")
+    assert TrialRuns._processes_running(runs) == 7
 
 
 @pytest.mark.parametrize(

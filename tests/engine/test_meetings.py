@@ -156,3 +156,19 @@ def test_closing_answers_who_still_waits():
         return await waiting
 
     assert run(scenario)[0].action == "gone"
+
+
+def test_closing_ends_whoever_gathers_or_comes_later(monkeypatch):
+    monkeypatch.setattr(module, "NOTICE_SECONDS", 0.05)
+
+    async def scenario(meetings):
+        gathering = asyncio.ensure_future(meetings.gather(1, "1-1"))
+        await asyncio.sleep(0)
+        meetings.close()
+        answers = await gathering, await meetings.gather(2, "1-2"), await meetings.meet(1, 3)
+        await asyncio.sleep(0.1)
+        return answers
+
+    (gathered, later, met), notes = run(scenario)
+    assert (gathered, later, met.action) == (([], met.why), ([], met.why), "gone")
+    assert notes == []

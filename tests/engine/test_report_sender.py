@@ -26,6 +26,7 @@ from raybo.engine.trial.report_sender import BATCH_SECONDS, Answer, AttemptInfo,
 from raybo.engine.trial.task import run_trial
 from raybo.job.current_trial import CurrentTrial, running
 from raybo.record.goals import Goals
+from raybo.record.states import State
 
 
 class StudySide:
@@ -761,6 +762,24 @@ def test_trial_under_a_uri_continues_on_another_machine(tmp_path):
     assert found == [[], ["log-1"]]
     assert names(kept / "files") == ["log-1", "log-2"]
     assert not (tmp_path / "s.trials").exists()
+
+
+def test_files_that_cannot_be_kept_cost_no_result(tmp_path, caplog):
+    pytest.importorskip("pyarrow")
+
+    @raybo.objective(space={"x": raybo.Float(0, 1)}, metric="loss", mode="min")
+    def job(config):
+        (raybo.current_trial().directory / "log").write_text("x")
+        place = tmp_path / "there" / "a.trials" / str(raybo.current_trial().number)
+        place.mkdir(parents=True)
+        (place / "files").write_text("a file where a directory is to be")
+        return config["x"]
+
+    study = raybo.tune(
+        job, trials=2, seed=0, in_process=True, artifacts=f"file://{tmp_path}/there", storage=tmp_path / "a.db"
+    )
+    assert [trial.state for trial in study.trials] == [State.FINISHED] * 2
+    assert "trial 1: its files are lost, as file://" in caplog.text
 
 
 def test_unknown_uri_is_refused_in_a_line():

@@ -40,6 +40,7 @@ from raybo.record.description import Description
 from raybo.record.events import Asked, Kind, Planned, Told
 from raybo.record.goals import Goals
 from raybo.record.states import State
+from raybo.searcher.priors import journals_named
 from tests.engine.hosts import LocalHead
 from tests.journals import finished
 from tests.renewed import Renewed
@@ -183,7 +184,10 @@ def test_files_for_a_job_are_unloaded_there(tmp_path, monkeypatch):
     (tmp_path / "sent").mkdir()
     shutil.copy(other, tmp_path / "third.db")
     (tmp_path / "no.db").write_text("no journal")
-    priors = [([other], False), ([tmp_path / "third.db", tmp_path / "no.db"], True), ([], True)]
+    (tmp_path / "old").mkdir()
+    shutil.copy(other, tmp_path / "old" / "third.db")
+    many = [tmp_path / "third.db", tmp_path / "no.db", tmp_path / "old" / "third.db"]
+    priors = [([shutil.copy(other, tmp_path / "second.journal")], False), (many, True), ([], True)]
     transfer.load_up(tmp_path / "sent", study, other, tmp_path / "list.json", priors)
     monkeypatch.syspath_prepend(tmp_path / "sent")
     (tmp_path / "scratch").mkdir()
@@ -195,7 +199,9 @@ def test_files_for_a_job_are_unloaded_there(tmp_path, monkeypatch):
     assert read(arguments[1]) == read(other)
     assert Path(arguments[1]).name == "other.db"  # its results bear the name of where they are from
     assert read(arguments[3]) == read(other)
-    assert [path.name for path in Path(arguments[5]).glob("*.db")] == ["third.db"]
+    assert Path(arguments[3]).name == "second.journal"
+    found, are_many = journals_named(arguments[5], tmp_path / "deep" / "head.db")
+    assert ([path.name for path in found], are_many) == (["third.db", "third.db"], True)
     assert json.loads(Path(arguments[7]).read_text()) == [{"x": 0.5}]
 
 
@@ -593,7 +599,8 @@ def test_wrong_use_is_told_before_anything_is_sent(capsys, monkeypatch, argument
         ("SUCCEEDED", 0, 0, True, ""),
         ("FAILED", 1, 1, True, "Error: job-1 failed: exit code 1, see its output"),
         ("FAILED", 2, 2, False, "Error: job-1 failed: exit code 2"),
-        ("FAILED", None, 1, False, "Error: job-1 failed: no head"),
+        ("FAILED", None, 1, False, "Error: job-1 failed: no head"),  # it never began, and has no journal
+        ("FAILED", -9, -9, True, "Error: job-1 failed: exit code -9"),  # the machine's memory was full
         ("STOPPED", None, 130, True, "job-1 was stopped"),
     ],
 )
@@ -614,6 +621,8 @@ def test_submit_returns_exit_code_and_journal(
             return jobs.Job(name, state, "job.py", "/data/s.db", "", exit_code, "no head")
 
         def fetch(self, name, path):
+            if exit_code is None and state != "STOPPED":
+                raise JournalError("the journal of job-1 cannot be fetched: no such file")
             brought.append(path)
             return transfer.Arrival(path, 7, 3, 0)
 
@@ -631,6 +640,27 @@ def test_submit_returns_exit_code_and_journal(
     assert "trial 0 of 50\n" in out
     assert ("mine.db has all of job-1: 3 new events" in out) == fetched
     assert words in err
+    assert "cannot be fetched" not in err
+
+
+def test_priors_that_are_not_there_are_not_submitted(monkeypatch, capsys, project):
+    monkeypatch.chdir(project)
+    (project / "old").mkdir()
+    for where in ("old", "old/*.db"):
+        monkeypatch.setattr(sys, "argv", ["raybo", "submit", "job.py", "--prior", where])
+        with pytest.raises(SystemExit):
+            cli.main()
+        assert f"Error: --prior {where}: no journal there" in capsys.readouterr().err
+
+
+def test_a_job_that_waits_is_the_newest(cluster):
+    from ray.dashboard.modules.job.pydantic_models import JobDetails
+
+    common = {"type": "SUBMISSION", "status": "RUNNING", "entrypoint": "", "metadata": {"raybo_storage": "~/s.db"}}
+    began = {"a-1": 2_000, "b-1": None, "c-1": 1_000}
+    listed = [JobDetails(submission_id=name, start_time=at, **common) for name, at in began.items()]
+    cluster._client.list_jobs = lambda: listed
+    assert [job.name for job in cluster.jobs()] == ["c-1", "a-1", "b-1"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 import raybo
 from raybo.methods.parts.trial_costs import OF, TAKES, TrialCosts, cost_in_words, costs_that_matter, whole_run
-from raybo.record.events import Planned, Pruned, Reported, Told
+from raybo.record.events import Planned, Pruned, Reported, Retried, Told
 from raybo.searcher import Searcher
 
 SPACE = {"rounds": raybo.Integer(10, 1000, log=True), "rate": raybo.Float(0, 1)}
@@ -86,6 +86,30 @@ def test_steps_of_a_pruned_trial_make_a_whole_run():
     assert [whole_run(record, 10) for record in searcher.history.records] == [15.0, 8.0]
     assert whole_run(replace(searcher.history.records[0], seconds=None), 10) is None
     assert TrialCosts.of(searcher.history) is None
+
+
+def test_a_trial_that_ended_early_took_what_it_took():
+    searcher = Searcher(SPACE, "random", seed=0, steps=10)
+    searcher.ask(3)
+    searcher.apply(Reported(0, step=2, value=0.5))
+    searcher.apply(Told(0, value=0.5, seconds=3.0))
+    for trial, checkpoint in ((1, "9"), (2, None)):  # their workers were lost after nine steps
+        searcher.apply(Reported(trial, step=9, value=0.5, seconds=9.0, checkpoint=checkpoint))
+        searcher.apply(Retried(trial, reason="its worker was lost", attempt=2))
+        searcher.apply(Reported(trial, step=10, value=0.5, seconds=1.0 if checkpoint else 10.0, attempt=2))
+        searcher.apply(Told(trial, value=0.5, seconds=1.0 if checkpoint else 10.0, attempt=2))
+    assert [whole_run(record, 10) for record in searcher.history.records] == [3.0, 10.0, 10.0]
+
+
+def test_money_counts_every_process():
+    searcher = Searcher(SPACE, "random", seed=0)
+    searcher.apply(Planned(trials=None, budget=100.0, price=3600.0))
+    for trial, processes in enumerate((None, 4, 2)):
+        searcher.ask()
+        searcher.apply(Told(trial, value=1.0, seconds=2.0, processes=processes))
+    assert [whole_run(record, None, None, True) for record in searcher.history.records] == [2.0, 8.0, 4.0]
+    costs = TrialCosts.of(searcher.history)
+    assert np.exp(np.log(costs.seconds).mean()) == pytest.approx(4.0)
 
 
 def test_cost_is_not_said_before_enough_trials_tell_it():

@@ -90,6 +90,11 @@ class DispatchedTrial:
         """True if this attempt has begun on a node."""
         return self._started.is_set()
 
+    @property
+    def holds_room(self) -> bool:
+        """True if all processes of this attempt have their place on the cluster."""
+        return self.has_begun if self.gang is None else self.gang.is_placed
+
     def start(self, node: str) -> None:
         """Note that it has begun on a node; its time limit counts from here."""
         self.node = node

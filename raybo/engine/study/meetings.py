@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from raybo.engine.trial.report_sender import Answer
+from raybo.engine.trial.report_sender import GONE, Answer
 
 MEETING_SECONDS = 0.25  # between two meetings; one costs a few milliseconds
 NOTICE_SECONDS = 60.0  # a wait as long as this is told
@@ -44,9 +44,12 @@ class Meetings:
         self._first: tuple[int, float] | None = None  # the step and the time of the first meeting
         self._interval = 1
         self._has_noted = False
+        self._is_closed = False
 
     async def meet(self, rank: int, step: int) -> Answer:
         """Wait until all have come, and return the answer to all."""
+        if self._is_closed:
+            return GONE
         self._here[rank] = step
         if not self._timers:
             loop = asyncio.get_running_loop()
@@ -80,6 +83,8 @@ class Meetings:
             waiting = asyncio.ensure_future(self._news.wait())
             await asyncio.wait([waiting], timeout=NOTICE_SECONDS)
             waiting.cancel()
+            if self._is_closed:
+                return [], GONE.why
             if time.monotonic() > begun + LIMIT_SECONDS:
                 return [], f"{_missing(late, step)}; {ALIKE}"
             if time.monotonic() > begun + NOTICE_SECONDS:
@@ -100,8 +105,10 @@ class Meetings:
         self._look()
 
     def close(self) -> None:
-        """Answer who still waits, as the trial is over."""
-        self._end(Answer("gone", "its study has given it up"))
+        """Answer who still waits, or comes later, as the trial is over."""
+        self._is_closed = True
+        self._news.set()
+        self._end(GONE)
 
     def _look(self) -> None:
         """End the meeting if all have come, or if one of them cannot come any more."""

@@ -24,7 +24,7 @@ from raybo.engine.study.launcher import Launcher
 from raybo.engine.study.trial_output import TrialOutput
 from raybo.engine.study.verdicts import Judge
 from raybo.engine.trial.captured_output import read_unsent
-from raybo.engine.trial.report_sender import Answer
+from raybo.engine.trial.report_sender import GONE, Answer
 from raybo.engine.trial.task import PackedFunction
 from raybo.job.objective import Objective
 from raybo.record.events import KINDS, LOST, MEMORY, ContextObserved, EventData
@@ -90,7 +90,7 @@ class TrialRuns:
             keep=plan.options.keep_checkpoints,
             may_grow=plan.grows,
             judge=self.judge,
-            placed=self._moved.set,
+            placed=self._note_move,
             note=log.note,
         )
 
@@ -101,9 +101,17 @@ class TrialRuns:
         return min(count, self.capacity.room)
 
     def _processes_running(self) -> int:
-        """Return how many processes the trials have that run, and not those that wait in Ray's queue."""
+        """Return how many processes the trials have that run, and not those that wait for room."""
         running = [each for each in self.dispatched.values() if each.life.phase is Phase.RUNNING]
-        return sum(1 if each.gang is None else each.gang.count for each in running[: self.capacity.room])
+        if self.launcher.objective.is_single:  # those beyond the room wait in Ray's queue
+            return len(running[: self.capacity.room])
+        return sum(each.processes for each in running if each.holds_room)
+
+    def _note_move(self) -> None:
+        """Note that a trial that may have waited for room has it, or is over."""
+        if self.log.clock is not None:
+            self.log.clock.set_processes(self._processes_running())
+        self._moved.set()
 
     def add(self, life: Life) -> DispatchedTrial:
         """Return a trial that is to be submitted."""
@@ -143,7 +151,7 @@ class TrialRuns:
         if (dispatched := self._current(number, attempt)) is not None:
             dispatched.worker = worker
             dispatched.start(node)
-            self._moved.set()
+            self._note_move()
 
     def context_observed(self, number: int, attempt: int, data: EventData) -> None:
         """Record the context that a trial has observed before its end."""
@@ -154,7 +162,7 @@ class TrialRuns:
         """Record the reports of an attempt, and answer whether it is to continue."""
         dispatched = self._current(number, attempt)
         if dispatched is None:
-            return Answer("gone", "its study has given it up")
+            return GONE
         return await self.judge.receive(dispatched, batch)
 
     def gang(self, number: int, attempt: int) -> Gang | None:
@@ -173,9 +181,7 @@ class TrialRuns:
             return False
         running = [each for each in self.dispatched.values() if each.task is not None]
         is_full = sum(each.processes for each in running) > self.capacity.room
-        return any(
-            not each.gang.is_placed if each.gang is not None else is_full and not each.has_begun for each in running
-        )
+        return any(not each.holds_room and (each.gang is not None or is_full) for each in running)
 
     def _current(self, number: int, attempt: int) -> DispatchedTrial | None:
         dispatched = self.dispatched.get(number)
@@ -250,14 +256,14 @@ class TrialRuns:
         """
         dispatched.life, following = dispatched.life.after(occurrence, retries=self.plan.options.retries)
         life = dispatched.life
-        self._moved.set()
         if following.free:
             del self.dispatched[life.trial]
-        if self.log.clock is not None:
-            self.log.clock.set_processes(self._processes_running())
+        self._note_move()
         if following.record is None:
             return following
         data = {**data, "attempt": life.attempt}
+        if dispatched.processes > 1:
+            data["processes"] = dispatched.processes
         if following.submit:
             dispatched.reset()
             data["losses"] = life.losses

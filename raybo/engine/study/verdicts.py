@@ -18,7 +18,7 @@ from raybo.common.messages import shown
 from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
 from raybo.engine.study.event_log import EventLog
 from raybo.engine.trial.artifacts import trial_files
-from raybo.engine.trial.report_sender import BATCH_SECONDS, Answer, AttemptInfo
+from raybo.engine.trial.report_sender import BATCH_SECONDS, GONE, Answer, AttemptInfo
 from raybo.journal.side_files import CHECKPOINTS, is_uri, trial_directory
 from raybo.record.event_fields import is_finite
 from raybo.record.events import Event, EventData, Kind, Paused, Reported, Retried
@@ -107,7 +107,7 @@ class Judge:
     def answer(self, dispatched: Dispatched, attempt: int) -> Answer:
         """Return whether an attempt is to continue, by what is known of it."""
         if dispatched.life.phase is not Phase.RUNNING or dispatched.life.attempt != attempt:
-            return dispatched.answer or Answer("gone", "its study has given it up")
+            return dispatched.answer or GONE
         return Answer(waits_at=self._waits_at(dispatched.life.trial))
 
     def receive_now(self, dispatched: Dispatched, batch: list[EventData]) -> Answer:
@@ -126,7 +126,7 @@ class Judge:
                 self._carry_out(dispatched, verdict, rule, report)
         self.log.commit()
         if dispatched.life.phase is not Phase.RUNNING:
-            return dispatched.answer or Answer("gone", "its study has given it up")
+            return dispatched.answer or GONE
         return Answer(waits_at=self._waits_at(dispatched.life.trial))
 
     def _added(self, dispatched: Dispatched, data: EventData) -> Reported:

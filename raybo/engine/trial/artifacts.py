@@ -7,6 +7,7 @@ copied to the URI as they are saved, before the report that names them; the othe
 from __future__ import annotations
 
 import contextlib
+import logging
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,8 @@ from raybo.engine.run_options import Keep
 from raybo.engine.temporary_directories import TEMPORARY, private_directory
 from raybo.engine.trial.checkpoints import Checkpoints
 from raybo.journal.side_files import CHECKPOINTS, is_uri, trial_directory, trial_uri
+
+log = logging.getLogger(__name__)
 
 
 class Mirror:
@@ -89,13 +92,17 @@ def trial_files(
         place = trial_directory(journal, number, artifacts)
         yield place, Checkpoints(place / CHECKPOINTS, attempt, last, keep, rank=rank)
         return
-    mirror = Mirror(trial_uri(journal, number, artifacts))
+    uri = trial_uri(journal, number, artifacts)
+    mirror = Mirror(uri)
     with _working_directory() as place:
         if attempt > 1:
             mirror.fetch(FILES, place / FILES)
         yield place / FILES, Checkpoints(place / CHECKPOINTS, attempt, last, keep, mirror, rank)
         if (place / FILES).is_dir():
-            mirror.upload(place / FILES, FILES)
+            try:
+                mirror.upload(place / FILES, FILES)
+            except Exception as error:  # noqa: BLE001  # whatever it is must not cost the trial its result
+                log.warning("trial %d: its files are lost, as %s cannot be written: %s", number, uri, in_words(error))
 
 
 @contextlib.contextmanager

@@ -22,6 +22,7 @@ from raybo.common.environment import environment
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.trial.checkpoints import Checkpoints
 from raybo.engine.trial.report_sender import (
+    GONE,
     Answer,
     AttemptInfo,
     DescribeBroken,
@@ -33,7 +34,6 @@ from raybo.engine.trial.report_sender import (
 from raybo.engine.trial.seat import LOOPBACK, Arrival, Seat, seats
 from raybo.record.events import EventData
 
-GONE = Answer("gone", "its study has given it up")
 INTERFACE = "GLOO_SOCKET_IFNAME"  # gloo would take the address of the host's name
 
 

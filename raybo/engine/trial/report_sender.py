@@ -46,6 +46,7 @@ class Answer:
     waits_at: int | None = None
 
 
+GONE = Answer("gone", "its study has given it up")
 Send: TypeAlias = Callable[[list[EventData]], Answer]  # waits for the answer
 
 

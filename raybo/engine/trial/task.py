@@ -34,8 +34,8 @@ from raybo.engine.trial import rank
 from raybo.engine.trial.artifacts import trial_files
 from raybo.engine.trial.captured_output import Chunk, capture_output
 from raybo.engine.trial.child_processes import isolate_child_processes
-from raybo.engine.trial.rank import GONE, Gathering, alone, output_to, seated, sender_of, without_result
-from raybo.engine.trial.report_sender import AttemptInfo, MakeSender, ReportSender, answer_of, offline_sender
+from raybo.engine.trial.rank import Gathering, alone, output_to, seated, sender_of, without_result
+from raybo.engine.trial.report_sender import GONE, AttemptInfo, MakeSender, ReportSender, answer_of, offline_sender
 from raybo.engine.trial.result import left_out, read_result, read_results
 from raybo.engine.trial.shortages import NO_MEMORY, REASON_CHARACTERS, lacked_memory, lacked_room
 from raybo.job.cheap_version import with_cheap_versions
@@ -158,12 +158,12 @@ def trial_task(
         files = trial_files(journal, number, attempt, artifacts, info.checkpoint, keep, index or 0)
         gathering = None if index is None else Gathering(actor, number, attempt, index)
         with contextlib.ExitStack() as held:
+            if not index:  # first, as it hears too what becomes of the trial's files
+                captured = capture_output(logs_directory(ray), (study.name, number, attempt), send_output, rest)
+                held.enter_context(captured)
             directory, checkpoints = held.enter_context(files)
             if index:
                 held.enter_context(output_to(directory / f"output-{index}.txt" if journal.parent.is_dir() else None))
-            else:
-                captured = capture_output(logs_directory(ray), (study.name, number, attempt), send_output, rest)
-                held.enter_context(captured)
             node = ray.get_runtime_context().get_node_id()
             current = CurrentTrial(
                 number, attempt, seed, config, directory, _asks_leaving=partial(is_any_draining, (node,))

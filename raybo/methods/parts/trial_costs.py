@@ -5,7 +5,8 @@ three, the improvement is weighed against the time that it takes, less and less 
 cannot finish in the time that is left are avoided. A pure function of the history, in which a trial's seconds are, and
 how much of the budget was used at each proposal.
 
-The job may say what a trial costs; that number then takes the place of the seconds throughout.
+The job may say what a trial costs; that number then takes the place of the seconds throughout. Where the budget is
+money, a trial of four processes counts the seconds of all four.
 
 Of a trial that a scheduler ended, a whole run's seconds are those of its steps times the steps of a whole run. A job
 with cheap versions is expected to take in proportion to its fidelity at first; the fidelity is an axis of the model,
@@ -39,6 +40,7 @@ LEAST_LEFT = 1e-6  # of the budget, as its logarithm is needed
 LEAST_OF_CHEAP = 2  # likewise, of a job with cheap versions, which begins with one configuration at two fidelities
 TAKES = "takes"  # the tag of the expected seconds of a proposal, and of the trials before it in the median
 OF = "takes_of"  # the tag of what it takes, if not seconds
+PROCESS_SECONDS = "process-seconds"
 NEAR = 0.8, 1.25  # a ratio of seconds between these is none worth a word
 
 
@@ -63,7 +65,7 @@ class TrialCosts:
         known = [
             (record, seconds)
             for record in history.records
-            if (seconds := whole_run(record, history.steps, history.cost))
+            if (seconds := whole_run(record, history.steps, history.cost, is_money(history)))
         ]
         if len(known) < (LEAST if history.fidelity is None else LEAST_OF_CHEAP):
             return None
@@ -100,22 +102,32 @@ class TrialCosts:
         return float(np.exp(mean[0] + 0.5 * variance[0]))
 
 
-def whole_run(record: Record, steps: int | None, cost: str | None = None) -> float | None:
+def is_money(history: History) -> bool:
+    """Return True if the budget is money, so that each process of a trial counts."""
+    return history.budget is not None and history.budget.price is not None
+
+
+def whole_run(record: Record, steps: int | None, cost: str | None = None, of_all: bool = False) -> float | None:
     """Return the seconds of a whole run, of a trial that finished or was pruned; None if they are not known.
 
     Args:
         record: the trial's.
         steps: of a whole run; None if they are not declared.
         cost: the returned number that counts in place of the seconds; None for the seconds.
+        of_all: whether the seconds of all its processes count.
     """
-    took = record.seconds
+    took, timed = record.seconds, record.step - record.untimed
     if cost is not None:
-        took = None if record.outcome is None else record.outcome.cost(cost)
+        took, timed = None if record.outcome is None else record.outcome.cost(cost), record.step
+    elif of_all and took and record.outcome is not None:
+        took *= record.outcome.processes or 1
     if not took or record.is_open or record.state not in (State.FINISHED, State.PRUNED):
         return None
-    if steps is not None and record.step:
-        return took * steps / record.step
-    return took if record.state is State.FINISHED else None
+    if record.state is State.FINISHED:  # perhaps by its own early stopping
+        if timed == record.step:
+            return took
+        return took * record.step / timed if timed > 0 else None
+    return took * steps / timed if steps is not None and timed > 0 else None
 
 
 def costs_that_matter(history: History) -> TrialCosts | None:
@@ -165,6 +177,8 @@ def cost_tags(history: History, x: Array, fidelity: int | None = None) -> Tags:
     if costs is None or len(costs.seconds) < history.d + SAID_FROM:
         return {}
     unit = {} if history.cost is None else {OF: history.cost}
+    if is_money(history) and any(each.outcome is not None and each.outcome.processes for each in history.records):
+        unit = {OF: PROCESS_SECONDS}
     return {
         **unit,
         TAKES: [
