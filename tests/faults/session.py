@@ -32,6 +32,11 @@ LINES = (
 )
 # that Ray itself prints if it is killed while this process connects to it, which nothing can keep it from
 OF_RAY = re.compile(r"\[\d{4}-.* [WE] \d+ \d+\] \w+\.(cc|h):\d+: Failed to .*")
+# a command that is just connecting to the object store of a raylet that is killed is aborted by Ray, with its stack
+ABORTED = re.compile(
+    r"\[\d{4}-.* C \d+ \d+\] plasma_store_provider\.cc:\d+: .*"
+    r"|\*\*\* StackTrace Information \*\*\*|\S+\(\S*\) \[0x[0-9a-f]+\].*"
+)
 
 
 @dataclass

@@ -25,7 +25,7 @@ from tests.faults import checks, given
 from tests.faults.job import JUDGED, OF_A_REPORT, SAVED
 from tests.faults.promises import CELLS, OF_A_RAY, SIGNALS, Cell, Phase, Process, Promise, Strike, strikes
 from tests.faults.running import _kill
-from tests.faults.session import OF_RAY, Session
+from tests.faults.session import ABORTED, OF_RAY, Session
 
 A_SESSION = 16  # strikes on one study
 SETTLE_SECONDS = 180.0  # within which a study continues after a strike, on a machine that is loaded many times over
@@ -252,7 +252,9 @@ def _settle(session: Session, struck: Struck, before: list[Event], study: int | 
     if command.poll() is not None:
         session.has_ended()
         may_fail = cell.promise is Promise.LINE
-        if command.returncode != 0 and not (may_fail and command.returncode == 1):
+        is_aborted = may_fail and any(ABORTED.fullmatch(line) for line in session.strange())
+        allowed = (1, -signal.SIGABRT) if is_aborted else (1,)
+        if command.returncode != 0 and not (may_fail and command.returncode in allowed):
             wrong.append(f"the command ended with {command.returncode}")
         elif cell.phase is not Phase.ENDS and not may_fail:
             wrong.append(f"the command ended with {command.returncode}")
@@ -260,7 +262,7 @@ def _settle(session: Session, struck: Struck, before: list[Event], study: int | 
         wrong.append(f"no progress for {SETTLE_SECONDS:.0f} s after event {len(session.events)}")
         session.end()
     for line in session.strange():
-        if cell.promise is Promise.LINE and OF_RAY.fullmatch(line):
+        if cell.promise is Promise.LINE and (OF_RAY.fullmatch(line) or ABORTED.fullmatch(line)):
             struck.known += 1
         else:
             wrong.append(f"it said: {line[:200]}")

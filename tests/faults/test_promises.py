@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.faults import signals
 from tests.faults.promises import CELLS, MISSING, SIGNALS, Phase, Process, Promise, as_table, strikes
 from tests.faults.running import HERE
-from tests.faults.session import OF_RAY, Session
+from tests.faults.session import ABORTED, OF_RAY, Session
 from tests.faults.signals import Struck, summary
 
 
@@ -60,4 +60,18 @@ def test_lines_that_a_command_may_not_say_are_strange(tmp_path: Path) -> None:
 def test_line_of_ray_that_registers_is_known() -> None:
     line = "[2026-11-25 03:52:28,185 E 18423 18423] core_worker_process.cc:247: Failed to register worker to Raylet: No"
     assert OF_RAY.fullmatch(line)
+
+
+def test_lines_of_a_ray_that_aborts_are_known() -> None:
+    lines = (
+        "[2026-11-28 13:09:32,414 C 25454 25454] plasma_store_provider.cc:89:  An unexpected system state has occurred.",
+        "*** StackTrace Information ***",
+        "/venv/lib/ray/_raylet.so(_ZN3ray6RayLogD1Ev+0x469) [0x7f7d4b8151c9] ray::RayLog::~RayLog()",
+        "/venv/bin/python3(_start+0x21) [0x559adefdf081] _start",
+    )
+    assert [line for line in lines if not ABORTED.fullmatch(line)] == []
+    assert not ABORTED.fullmatch("Traceback (most recent call last):")
+
+
+def test_a_session_has_fewer_strikes_than_there_are_cells() -> None:
     assert signals.A_SESSION < len(CELLS)
