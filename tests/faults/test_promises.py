@@ -64,7 +64,7 @@ def test_line_of_ray_that_registers_is_known() -> None:
 
 def test_lines_of_a_ray_that_aborts_are_known() -> None:
     lines = (
-        "[2026-11-28 13:09:32,414 C 25454 25454] plasma_store_provider.cc:89:  An unexpected system state has occurred.",
+        "[2026-11-28 13:09:32,414 C 25454 25454] plasma_store_provider.cc:89:  An unexpected system state occurred.",
         "*** StackTrace Information ***",
         "/venv/lib/ray/_raylet.so(_ZN3ray6RayLogD1Ev+0x469) [0x7f7d4b8151c9] ray::RayLog::~RayLog()",
         "/venv/bin/python3(_start+0x21) [0x559adefdf081] _start",
