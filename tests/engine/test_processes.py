@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 
 import pytest
 
 import raybo
 from raybo.common.errors import ObjectiveError, RayError
+from raybo.record.budget import Budget, used
+from raybo.record.events import Asked
 from raybo.record.states import State
 from raybo.study.replay import replay, replay_verdicts
 
@@ -91,6 +94,17 @@ def test_a_verdict_ends_all_ranks_at_one_step(ray_session, tmp_path, log):
         if trial.state is State.FINISHED:
             assert trial.value == trial.config["x"]
             assert steps[1, 0][-1] == STEPS
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+def test_money_counts_every_process(ray_session, tmp_path, log):
+    job = job_of(log, happens=lambda me, step: time.sleep(0.2))
+    study = tune(job, tmp_path / "a.db", trials=2, budget=1_000, price=3_600)  # 1 a second
+    assert [trial.details["processes"] for trial in study.trials] == [2, 2]
+    first, second = (trial.seconds for trial in study.trials)
+    assert [event.spent for event in study.events if isinstance(event, Asked)][1] >= 2 * first
+    assert used(study.events, Budget(1_000, 3_600)) >= 2 * (first + second)
 
 
 @pytest.mark.slow
