@@ -17,6 +17,7 @@ from raybo.engine.ray.named_studies import studies_here
 from raybo.journal import Journal
 from raybo.record.events import KINDS, Kind, Planned
 from raybo.reporting.studies import Progress, progress_of, studies_in
+from raybo.study.enqueueing import enqueue
 
 
 @raybo.objective(space={"x": raybo.Float(0, 1)}, metric="loss", mode="min")
@@ -157,3 +158,33 @@ def test_studies_know_their_share_of_a_cluster(monkeypatch, name, names, expecte
 
 def test_what_is_not_known_is_left_empty():
     assert Progress("x", method="damaged").cells == ("x", "", "", "", "", "damaged")
+
+
+@raybo.objective(space={"x": raybo.Float(0, 1)}, metric="loss", mode="min")
+def told(config):
+    return {"loss": config["x"], "cost": 5.0}
+
+
+def tune(path, **arguments):
+    return raybo.tune(told, **{"method": "random", "seed": 0, "in_process": True, "storage": path, **arguments})
+
+
+def test_results_that_were_added_are_not_among_the_planned(tmp_path):
+    path = tmp_path / "a.db"
+    study = tune(path, trials=3)
+    assert (study.ended, study.ran) == ("all 3 trials have been run", 3)
+    for x in (0.1, 0.2):
+        enqueue(path, {"x": x}, x)
+    study = raybo.load(path)
+    assert (study.ended, study.ran, len(study.trials)) == ("all 3 trials have been run", 3, 5)
+    assert progress_of(path).cells[1:3] == ("ended", "3/3")
+    study = tune(path, trials=5)
+    assert (study.ended, study.ran) == ("all 7 trials have been run", 7)
+
+
+def test_the_state_of_a_study_is_that_of_its_end(tmp_path):
+    assert tune(tmp_path / "target.db", trials=20, target=0.99).ended.endswith("reached the target")
+    assert progress_of(tmp_path / "target.db").cells[1:3] == ("ended", "1/20")
+    tune(tmp_path / "again.db", trials=2, confirm="2x3")
+    assert progress_of(tmp_path / "again.db").cells[1:3] == ("ended", "2/2")
+    assert progress_of(tmp_path / "again.db").facts["done"] == 2

@@ -257,7 +257,7 @@ def _chosen(names: tuple[str, ...], everything: bool, known: Mapping[str, Experi
         found = [name for name in known if fnmatch(name, pattern)]
         if not found:
             raise MethodError(f"there is no experiment {pattern!r}{nearest(pattern, list(known))}")
-        chosen += found
+        chosen += [name for name in found if name not in chosen]
     return chosen
 
 

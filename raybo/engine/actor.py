@@ -15,11 +15,11 @@ from raybo.engine.plan import Plan
 from raybo.engine.ray.pickling import make_importable
 from raybo.engine.ray.signals import end_on_sigterm
 from raybo.engine.status import Status
-from raybo.engine.study.loop import STOP_REASON, StudyLoop
+from raybo.engine.study.loop import StudyLoop
 from raybo.engine.trial.report_sender import Answer
 from raybo.engine.trial.task import PackedFunction
 from raybo.job.objective import Objective
-from raybo.record.events import EventData
+from raybo.record.events import STOP_REASON, EventData
 
 LINGER_SECONDS = 10.0  # a detached study still answers for so long after its end
 

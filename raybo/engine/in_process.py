@@ -38,7 +38,7 @@ from raybo.job.current_trial import CurrentTrial, running
 from raybo.job.objective import Objective
 from raybo.job.shared_data import Shared
 from raybo.journal import requests
-from raybo.record.events import KINDS, LOST, MEMORY, Asked, Begun, ContextObserved, EventData
+from raybo.record.events import KINDS, LOST, MEMORY, STOP_REASON, Asked, Begun, ContextObserved, EventData
 from raybo.record.origin import Origin
 from raybo.record.states import State
 from raybo.schedulers.rule import JOB
@@ -47,7 +47,6 @@ from raybo.study.confirmation import still_to_run
 
 SHOW_SECONDS = 0.2  # between two updates of the display
 LOOK_SECONDS = 1.0  # between two looks for requests while a trial reports
-STOP_REASON = "stopped by the user"
 
 
 def reason_of(error: BaseException) -> str:

@@ -26,7 +26,6 @@ from raybo.engine.ray.resources import resources_of
 from raybo.engine.trial.task import run_trial
 from raybo.experiments.plan import HeldOut
 from raybo.job.objective import Objective
-from raybo.record.states import State
 from raybo.record.trial import Trial
 from raybo.space import Array
 from raybo.study.study import Study
@@ -57,7 +56,7 @@ def recommendations(study: Study) -> list[tuple[int, dict[str, Any]]]:
     if found:
         return found
     for trial in study.trials:
-        if trial.state is State.FINISHED and (best is None or _is_better(study, trial, best)):
+        if trial.feasible and (best is None or _is_better(study, trial, best)):
             best = trial
             found.append((trial.number, trial.config))
     return found

@@ -11,7 +11,7 @@ import numpy as np
 from raybo.record.goals import Goal
 from raybo.record.history import History
 from raybo.record.origin import Origin
-from raybo.record.states import State
+from raybo.record.states import OPEN, State
 from raybo.record.trial import Trial
 
 
@@ -58,6 +58,7 @@ def confirmed(trials: Sequence[Trial], history: History, goal: Goal) -> list[Con
 
     With constraints, those that keep them in more of the further runs come first: a trial of the search may be lucky.
     """
+    has_constraints = bool(history.goals.constraints)
     runs: dict[int, list[Trial]] = {}
     for trial in again(trials):
         runs.setdefault(int(trial.tags["confirms"]), []).append(trial)
@@ -72,7 +73,14 @@ def confirmed(trials: Sequence[Trial], history: History, goal: Goal) -> list[Con
     ]
     done = [each for each in found if each.values]
     ordered = [done[i] for i in goal.best_first([each.mean for each in done])] if done else []
-    return sorted(ordered, key=lambda each: each.infeasible)
+    if not has_constraints:
+        return ordered
+    kept = {
+        number: np.mean([t.value is not None and not _breaks(t, history) for t in each if t.state not in OPEN])
+        for number, each in runs.items()
+        if any(t.value is not None for t in each)
+    }
+    return sorted(ordered, key=lambda each: -kept[each.trial.number])
 
 
 def _breaks(trial: Trial, history: History) -> bool:

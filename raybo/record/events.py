@@ -298,6 +298,7 @@ class AttemptEvent(TrialEvent):
         return {key: value for key, value in self.data.items() if key not in _ATTRIBUTES}
 
 
+STOP_REASON = "stopped by the user"  # of a study, and of what ran then
 _ATTRIBUTES = frozenset({"value", "reason", "seconds", "attempt", "context", "c"})  # of a Trial; the rest is details
 
 

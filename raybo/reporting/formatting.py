@@ -6,10 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from raybo.space import Float, Integer
+
 if TYPE_CHECKING:
     from raybo.record.trial import Trial
+    from raybo.space import Parameter
     from raybo.study.study import Study
 
+NEAR = 1e-5  # of a parameter's range; points that are nearer to each other are shown alike
 DOTS = "..."  # in place of what is left out of a text
 
 
@@ -24,6 +30,25 @@ def shown(value: Any) -> str:
         plain = {key: of for key, of in value.items() if not isinstance(of, Mapping)}
         return " ".join(f"{key}={shown(of)}" for key, of in plain.items()) or " ".join(map(str, value))
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def exact(value: Any) -> str:
+    """Return a value as people read it, with all its digits if six say another."""
+    text = shown(value)
+    return repr(value) if isinstance(value, float) and float(text) != value else text
+
+
+def _of_parameter(value: Any, parameter: Parameter | None) -> str:
+    """Return a parameter's value with six figures, or with more where six are another point, or out of its range."""
+    if not isinstance(value, float) or not isinstance(parameter, (Float, Integer)):
+        return shown(value)
+    for figures in range(6, 17):
+        text = f"{value:.{figures}g}"
+        if not parameter.low <= float(text) <= parameter.high:
+            continue
+        if abs(np.diff(parameter.encode([float(text), value])).item()) <= NEAR:
+            return text
+    return repr(value)
 
 
 def abbreviated(texts: Sequence[str], longest: int) -> list[str]:
@@ -55,7 +80,10 @@ def config_line(study: Study, trial: Trial) -> str:
 
 def config_values(study: Study, trial: Trial) -> list[tuple[str, str]]:
     """Names and values of the parameters that are open in a configuration, as they are shown."""
-    return named(dict(study.space.named_values(trial.config)))
+    parameters = dict(zip(study.space.names, study.space.parameters.values(), strict=True))
+    return [
+        (name, _of_parameter(value, parameters.get(name))) for name, value in study.space.named_values(trial.config)
+    ]
 
 
 def context_line(context: Mapping[str, Any] | None) -> str:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raybo.common.arguments import is_number
-from raybo.record.events import Failed, Pruned, Told
+from raybo.record.events import AttemptEvent, Told
 from raybo.record.origin import Origin
 from raybo.record.states import FAILURES, State
 from raybo.record.trial import Trial
@@ -131,12 +130,14 @@ def best_by_cost(study: Study) -> ReportFigure | None:
     cost, budget = study.history.cost, study.history.budget
     if (cost is None and budget is None) or study.goals.k > 1:
         return None
-    ended = [study.trials[event.trial] for event in study.events if isinstance(event, (Told, Failed, Pruned))]
-    spent = np.cumsum([_cost(trial, cost) for trial in ended])
-    done = [i for i, trial in enumerate(ended) if trial.state is State.FINISHED]
+    attempts = [event for event in study.events if isinstance(event, AttemptEvent)]
+    trials = [study.trials[event.trial] for event in attempts]
+    own = [trial.origin is not Origin.ADDED for trial in trials]
+    spent = np.cumsum([_cost(event, cost) if mine else 0.0 for event, mine in zip(attempts, own, strict=True)])
+    done = [i for i, event in enumerate(attempts) if isinstance(event, Told)]
     if not done:
         return None
-    best = best_line(study, [ended[i] for i in done])
+    best = best_line(study, [trials[i] for i in done])
     fig = figure(height=360)
     fig.add_trace(
         plotly().Scatter(
@@ -156,10 +157,9 @@ def best_by_cost(study: Study) -> ReportFigure | None:
     return ReportFigure("best-by-cost", "Best so far by cost", caption, fig)
 
 
-def _cost(trial: Trial, name: str | None) -> float:
-    """Return what a trial cost: its seconds, or the number of this name that it returned; 0 if that is not known."""
-    value = trial.seconds if name is None else trial.details.get("metrics", {}).get(name)
-    return float(value) if is_number(value) else 0.0
+def _cost(event: AttemptEvent, name: str | None) -> float:
+    """Return what an attempt cost: its seconds, or the number of this name that it returned; 0 if that is not known."""
+    return (event.seconds if name is None else event.cost(name)) or 0.0
 
 
 def best_line(study: Study, done: Sequence[Trial]) -> Array:  # (n,)

@@ -9,7 +9,8 @@ from typing import Any
 
 from raybo import journal
 from raybo.common.errors import RayboError, TrialError
-from raybo.record.states import COUNTED, FAILURES
+from raybo.record.events import STOP_REASON
+from raybo.record.states import FAILURES
 from raybo.searcher.priors import fitting, journals_in
 from raybo.searcher.wanted import Wanted
 from raybo.study.study import Study, load
@@ -23,6 +24,7 @@ class Progress:
         name: its journal's file.
         where: the machine and the process that run it; empty while none does.
         done, planned, failed: numbers of trials; None if they are not known.
+        has_ended: whether it ended by itself, and was not stopped or interrupted.
         best: the best value, after what it is called; empty while there is none.
         method: its name.
         problem: what is wrong with the journal, or with its study; empty if nothing is.
@@ -33,6 +35,7 @@ class Progress:
     done: int | None = None
     planned: int | None = None
     failed: int | None = None
+    has_ended: bool = False
     best: str = ""
     method: str = ""
     problem: str = ""
@@ -45,7 +48,7 @@ class Progress:
         elif self.where:
             state = f"runs on {self.where}"
         else:
-            state = "ended" if self.planned is not None and self.done >= self.planned else "stopped"
+            state = "ended" if self.has_ended else "stopped"
         trials = "" if self.done is None else f"{self.done:,}" + ("" if self.planned is None else f"/{self.planned:,}")
         return self.name, state, trials, str(self.failed or ""), self.best, self.method or self.problem
 
@@ -82,9 +85,10 @@ def progress_of(path: Path) -> Progress:
     return Progress(
         path.name,
         where,
-        done=study.count(*COUNTED),
+        done=study.ran,
         planned=study.planned,
         failed=study.count(*FAILURES),
+        has_ended=study.ended not in ("", STOP_REASON),
         best=_best(study),
         method=study.description.method,
     )

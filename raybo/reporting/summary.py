@@ -11,7 +11,7 @@ from typing import cast
 from raybo.common.messages import counted, time_in_words
 from raybo.record.states import FAILURES, State
 from raybo.record.trial import Trial, saved_share
-from raybo.reporting.formatting import shown
+from raybo.reporting.formatting import config_values, exact, shown
 from raybo.reporting.tables import furthest_in_words, of_planned
 from raybo.reporting.timeline import pauses_of, seconds_of
 from raybo.space import Categorical, Float, Integer, Ordinal, Parameter, choice_names
@@ -94,7 +94,7 @@ def best_configuration(study: Study) -> str:
     Where nothing is feasible, the nearest; where none has finished, those of the pruned one that came furthest.
     """
     if (furthest := study.furthest) is not None:
-        rows = [(name, shown(value)) for name, value in study.space.named_values(furthest.config)]
+        rows = config_values(study, furthest)
         words = html.escape(f"{furthest_in_words(study, furthest)}.")
         return f"<section><h2>No trial has finished</h2><p class=what>{words}</p>{_table((), rows)}</section>"
     if not study.count(State.FINISHED):
@@ -113,7 +113,7 @@ def best_configuration(study: Study) -> str:
     if study.incumbent is None:
         return f"<section><h2>Nothing is feasible yet</h2><p class=what>{html.escape(study.nearest)}</p></section>"
     used = study.recommended
-    rows = [(name, shown(value)) for name, value in study.space.named_values(used.config)]
+    rows = config_values(study, used)
     words = html.escape(f"{study.recommendation}.")
     return f"<section><h2>Recommended: trial {used.number}</h2><p class=what>{words}</p>{_table((), rows)}</section>"
 
@@ -155,7 +155,7 @@ def range_in_words(parameter: Parameter) -> str:
     whole = ", integers" if isinstance(parameter, Integer) else ""
     logit = isinstance(parameter, Float) and parameter.scale == "logit"
     scale = ", logarithmic" if parameter.log else ", on a logit scale" if logit else ""
-    return f"{shown(parameter.low)} to {shown(parameter.high)}{whole}{step}{scale}{guess}"
+    return f"{exact(parameter.low)} to {exact(parameter.high)}{whole}{step}{scale}{guess}"
 
 
 def failures(study: Study) -> str:

@@ -20,7 +20,7 @@ from raybo.record.events import Event, Kind
 from raybo.record.states import FAILURES
 from raybo.record.trial import Trial
 from raybo.reporting.curves_in_text import spark_line, verdict_in_words
-from raybo.reporting.formatting import shown
+from raybo.reporting.formatting import config_values, shown
 from raybo.reporting.notes_view import notes_view
 from raybo.reporting.table_layout import named_grid
 from raybo.reporting.trials_table import STYLES
@@ -40,7 +40,7 @@ def trial_view(study: Study, number: int) -> Group:
         raise TrialError(f"trial {number}: no such trial; the study has {len(study.trials)}, numbered from 0")
     trial = study.trials[number]
     parts: list[RenderableType] = [_heading(study, trial)]
-    parts += _section("configuration", [(n, shown(v)) for n, v in study.space.named_values(trial.config)])
+    parts += _section("configuration", config_values(study, trial))
     parts += _section("fidelity", [(name, f"{at:,}") for name, at in trial.fidelity.items()])
     tags = [(key, _brief(value)) for key, value in trial.tags.items()]
     parts += [Text("\nreason", style="bold"), Text(f"  {study.explain(trial)}")]

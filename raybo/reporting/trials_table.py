@@ -80,8 +80,10 @@ class Trials:
         names = [axis.name for axis in axes_of(self.study) if any(axis.name in config for config in configs)]
         labels = {axis.name: axis.label for axis in axes_of(self.study)}
         cells = {name: [config.get(name, "") for config in configs] for name in names}
-        varying = [(labels[name], column) for name, column in cells.items() if len(set(column)) > 1]
-        return varying, [(name, column[0]) for name, column in cells.items() if len(set(column)) == 1]
+        raw = [dict(self.study.space.named_values(trial.config)) for trial in self.trials]
+        constant = {name for name in names if len({repr(config.get(name)) for config in raw}) == 1}
+        varying = [(labels[name], column) for name, column in cells.items() if name not in constant]
+        return varying, [(name, column[0]) for name, column in cells.items() if name in constant]
 
     def _results(self) -> Table:
         """Return the columns of how trials ended, without rows."""

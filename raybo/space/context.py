@@ -23,6 +23,7 @@ import numpy as np
 from raybo.common.arguments import is_real, number_in
 from raybo.common.errors import SpaceError
 from raybo.common.messages import shown
+from raybo.space.branches import written
 from raybo.space.parameters import Categorical, Float, Integer, Parameter
 from raybo.space.space import Config, Space
 
@@ -77,7 +78,7 @@ def read_context(context: Space, reported: Mapping[str, Any]) -> Reading:
         except SpaceError as error:
             return Reading(note=f"context {error}")
         if not isinstance(parameter, Categorical) and _is_off(parameter, kept, value):
-            moved.append(f"context {name}: {value} is not in {shown(parameter)} and was taken as {kept:g}")
+            moved.append(f"context {name}: {value} is not in {shown(parameter)} and was taken as {kept!r}")
     return Reading(values, note="; ".join(moved))
 
 
@@ -85,7 +86,8 @@ def read_text(context: Space | None, name: str, text: str) -> Any:
     """Return a context's value from the command line, or the text itself, which `read_context` refuses."""
     parameter = None if context is None else context.parameters.get((name,))
     if isinstance(parameter, Categorical):
-        return next((choice for choice in parameter.choices if str(choice) == text), text)
+        read = dict(zip(written(parameter.choices), parameter.choices, strict=True))
+        return read.get(text, text)
     try:
         return text if parameter is None else float(text)
     except ValueError:

@@ -129,7 +129,7 @@ class Float(_Number):
         if self.step is not None:
             finite_number(self.step, f"{name}: step", above=0, error=SpaceError)
             steps = (self.high - self.low) / self.step
-            is_whole = math.isfinite(steps) and abs(steps - round(steps)) <= 1e-6 * max(1.0, steps)
+            is_whole = math.isfinite(steps) and abs(steps - round(steps)) <= min(1e-6 * max(1.0, steps), 1e-3)
             if not is_whole or (self.low < self.high and round(steps) < 1):
                 last = float(f"{self.low + math.floor(steps) * self.step:.12g}") if math.isfinite(steps) else self.low
                 remedy = f"use high={last} or {float(f'{last + self.step:.12g}')}"

@@ -6,6 +6,7 @@ import contextlib
 import gc
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,9 @@ from raybo.methods.findings import Findings
 from raybo.record.append_only import ReadOnly
 from raybo.record.code_changes import codes_of, last_code, other_code
 from raybo.record.confirmed import Confirmed, again, confirmed
-from raybo.record.events import Ended, Event, artifacts_of
+from raybo.record.events import Asked, Ended, Event, Planned, TrialEvent, artifacts_of
 from raybo.record.ledger import Ledger
+from raybo.record.origin import Origin
 from raybo.record.states import COUNTED, State
 from raybo.record.trial import Trial
 from raybo.study.columns import to_dataframe
@@ -107,13 +109,27 @@ class Study(Findings):
     @property
     def ended(self) -> str:
         """The reason why the study ended; empty while it runs, or if it was interrupted or cut short."""
-        if self.events and isinstance(last := self.events[-1], Ended):
+        added = self._added_since_planned
+        own = (event for event in reversed(self.events) if not (isinstance(event, TrialEvent) and event.trial in added))
+        if isinstance(last := next(own, None), Ended):
             return last.reason
-        ran = self.count(*COUNTED) - len(again(self.trials))
-        is_done = self.planned is not None and ran >= self.planned and not self.count(State.PENDING)
+        is_done = self.planned is not None and self.ran >= self.planned and not self.count(State.PENDING)
         if not is_done:
             return ""
         return "the one trial has been run" if self.planned == 1 else f"all {self.planned} trials have been run"
+
+    @property
+    def ran(self) -> int:
+        """How many trials that were planned have ended: not those that confirm, nor results that were added since."""
+        return self.count(*COUNTED) - len(again(self.trials)) - len(self._added_since_planned)
+
+    @cached_property
+    def _added_since_planned(self) -> set[int]:
+        """The numbers of the results from elsewhere that are not among the planned trials."""
+        if not self.history.count_tag("origin"):
+            return set()
+        later = takewhile(lambda event: not isinstance(event, Planned), reversed(self.events))
+        return {event.trial for event in later if isinstance(event, Asked) and event.origin is Origin.ADDED}
 
     def reference(self) -> dict[str, float]:
         """The point from which `hypervolume` measures by default; empty while nothing is feasible."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from raybo.common.errors import RayboError
@@ -23,6 +23,7 @@ from raybo.reporting.formatting import shown
 from raybo.reporting.summary import range_in_words
 from raybo.reporting.timeline import seconds_of
 from raybo.space import Categorical, Integer, Parameter, Space, choice_names
+from raybo.space.branches import written
 from raybo.study.study import Study
 from raybo.view.followed import Followed
 
@@ -106,20 +107,21 @@ def curve(name: str, followed: Followed) -> Json:
         clock = seconds_of(study.events)
         best: float | None = None
         steps: list[list[float | int | None]] = []
-        ended, last_at = 0, min(clock.values(), default=None)
+        ended: set[int | None] = set()  # a trial that was retried has ended once
+        last_at = min(clock.values(), default=None)
         for event in study.events:
             if event.is_end:
                 last_at = clock.get(event.number, last_at)
             if event.is_end and event.state in COUNTED:
-                ended += 1
+                ended.add(event.trial)
             if not isinstance(event, Told) or not study.trials[event.trial].feasible:
                 continue
             value = float(event.value)
             if best is None or study.goal.is_better(value, best):
                 best = value
-                steps.append([ended, clock.get(event.number), value])
+                steps.append([len(ended), clock.get(event.number), value])
         if steps and best is not None:
-            steps.append([ended, last_at, best])
+            steps.append([len(ended), last_at, best])
         about = study.description
         return {
             "id": name,
@@ -220,7 +222,7 @@ def _progress(study: Study, followed: Followed) -> Json:
         "planned": study.planned,
         "trials": len(study.trials),
         "counts": {state: count for state, count in counts.items() if count},
-        "done": study.count(*COUNTED),
+        "done": study.ran,
         "failed": study.count(*FAILURES),
         "best": None if best is None else best_trial(study, best),
         "began": next((event.at for event in events if event.at), None),
@@ -272,8 +274,8 @@ def _failures(study: Study) -> list[Json]:
 def _parameter(name: str, parameter: Parameter) -> Json:
     told: Json = {"name": text(name), "range": text(range_in_words(parameter))}
     if isinstance(parameter, Categorical):
-        names: Sequence[Any] = choice_names(parameter.choices)[:CHOICES]
-        return {**told, "kind": "choice", "choices": [text(shown(choice)) for choice in names]}
+        names = written(choice_names(parameter.choices), shown)[:CHOICES]
+        return {**told, "kind": "choice", "choices": [text(name) for name in names]}
     return {
         **told,
         "kind": "integer" if isinstance(parameter, Integer) else "number",

@@ -7,6 +7,7 @@ import time
 from types import SimpleNamespace
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
 import raybo
@@ -22,6 +23,8 @@ from raybo.record.events import Asked, Ended, Planned, Told
 from raybo.record.states import State
 from raybo.reporting.trials_table import trials_table
 from raybo.study.replay import replay
+from raybo.view.facts import curve
+from raybo.view.followed import Followed
 from tests.processes import longest_pause
 from tests.reporting.test_tables import text_of
 
@@ -235,3 +238,24 @@ def test_a_budget_is_kept_on_ray(limit):
     assert study.count(State.FINISHED, State.STOPPED) == len(study.trials)
     assert len(study.trials) > 4 or pause.seconds > 0.5
     assert not any(each.differs for each in replay(study))
+
+
+def test_a_trial_that_was_retried_costs_twice_and_counts_once(tmp_path):
+    path, broken = tmp_path / "job.db", tmp_path / "broken"
+    broken.touch()
+
+    @raybo.objective(space=X, metric="loss", mode="min")
+    def mended(config):
+        if raybo.current_trial().number == 2 and broken.exists():
+            raise ValueError("broken")
+        return {"loss": config["x"], "cost": 5.0}
+
+    tune(mended, trials=5, storage=path)
+    broken.unlink()
+    study = tune(mended, trials=6, storage=path, retry_failed=True, budget=1_000, cost="cost")
+    line = raybo.plots(study).best_by_cost().data[0]
+    values = [trial.value for trial in study.trials]
+    in_order = [values[number] for number in (0, 1, 3, 4, 2, 5)]
+    assert list(line.x) == [5, 10, 15, 20, 25, 30, 30]
+    assert list(line.y[:-1]) == list(np.minimum.accumulate(in_order))
+    assert curve("job", Followed(path))["steps"][-1][0] == 6

@@ -197,3 +197,12 @@ def test_figure_1_of_local_optimisation_is_computed(tmp_path):
     np.testing.assert_allclose(bound[start], parabola[start], rtol=1e-9)
     slope = (mean[start + 1] - mean[start - 1]) / (x[start + 1] - x[start - 1])
     np.testing.assert_allclose((parabola[start + 1] - parabola[start - 1]) / 0.02, slope, rtol=1e-3)
+
+
+def test_what_breaks_a_constraint_is_not_recommended(tmp_path):
+    goals = {"metrics": {"v": "max"}, "constraints": {"mem": "<= 0.5"}}
+    searcher = raybo.Searcher(SPACE, "random", seed=0, storage=tmp_path / "a.db", **goals)
+    for v, mem in ((3.0, 1.0), (4.0, 1.0), (1.0, 0.1), (2.0, 0.1)):
+        searcher.tell(searcher.ask(), {"v": v, "mem": mem})
+    searcher.close()
+    assert [number for number, _ in recommendations(raybo.load(tmp_path / "a.db"))] == [2, 3]

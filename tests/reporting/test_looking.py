@@ -17,10 +17,11 @@ from raybo.record.description import Description
 from raybo.record.events import Asked, Failed, Told
 from raybo.record.goals import Goals
 from raybo.reporting.axes import axes_of, pairs_of
-from raybo.reporting.formatting import abbreviated
+from raybo.reporting.formatting import abbreviated, config_values
 from raybo.reporting.story_figures import stories
-from raybo.reporting.summary import best_trials, facts
+from raybo.reporting.summary import best_trials, facts, range_in_words
 from raybo.reporting.trial_view import trial_view
+from raybo.reporting.trials_table import trials_table
 from raybo.reporting.watch import follow, watch_study
 from raybo.study.study import Study
 from tests.reporting.studies import run
@@ -340,3 +341,16 @@ def test_the_density_of_each_context_integrates_to_one():
     u = np.linspace(-1, 2, 3001)
     for axis in (0, 1):
         assert trapezoid(marginal(law, axis, u), u) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_a_configuration_is_shown_with_as_many_digits_as_its_range_needs(tmp_path):
+    space = {"d": raybo.Float(0.5, 0.9999999, scale="logit"), "t": raybo.Float(1e6, 1e6 + 2), "x": raybo.Float(0, 1)}
+    searcher = raybo.Searcher(space, "random", seed=0, storage=tmp_path / "a.db")
+    searcher.add({"d": 0.99999985, "t": 1000000.388, "x": 0.123456789}, 1.0)
+    searcher.add({"d": 0.75, "t": 1000001.5, "x": 0.123456789}, 0.5)
+    searcher.close()
+    study = raybo.load(tmp_path / "a.db")
+    assert config_values(study, study.trials[0]) == [("d", "0.99999985"), ("t", "1000000.388"), ("x", "0.123457")]
+    assert range_in_words(study.space.parameters[("d",)]) == "0.5 to 0.9999999, on a logit scale"
+    shown = text_of(trials_table(study, study.trials))
+    assert "the same in each: x=0.123457\n" in shown

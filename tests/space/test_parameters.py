@@ -280,3 +280,9 @@ def test_a_logarithmic_scale_must_tell_its_values_apart():
         Integer(2**60, 2**60 + 10, log=True)
     for wide in (Integer(1, 10**18, log=True), Integer(10**9, 10**9 + 9, log=True), Integer(2**60, 2**60 + 10)):
         assert Space({"n": wide}).decode(np.array([[0.0], [1.0]])) == [{"n": wide.low}, {"n": wide.high}]
+
+
+def test_half_a_step_is_no_step_however_many_there_are():
+    with pytest.raises(SpaceError, match=r"use high=1000000.0 or 1000001.0"):
+        Float(0, 1_000_000.5, step=1).check("x")
+    Float(0, 1e6 * 0.1, step=0.1).check("x")

@@ -288,3 +288,23 @@ def test_the_deviation_of_huge_values_is_finite():
     assert (found.at(X)[1] == plain).all()
     y[3] = REACH
     assert np.isfinite(Expectation.of(X, y, (False, False)).at(X)).all()
+
+
+def test_runs_that_crash_do_not_count_as_feasible():
+    searcher = Searcher({"x": Float(0, 1)}, "random", seed=0, metrics={"acc": "max"}, constraints={"mem": "<= 1"})
+    for acc in (0.9, 0.8):
+        searcher.tell(searcher.ask(), {"acc": acc, "mem": 0.5})
+    outcomes = {
+        0: ({"acc": 0.95, "mem": 0.5}, None, None),
+        1: (*[{"acc": 0.8, "mem": 0.5}] * 2, {"acc": 0.8, "mem": 2}),
+    }
+    for number, runs in outcomes.items():
+        for result in runs:
+            event = searcher.known(searcher.trials[number].config, Origin.CONFIRMED, {"confirms": number})
+            again_number = searcher.apply(event).trial
+            if result is None:
+                searcher.fail(again_number, "it crashed")
+            else:
+                searcher.tell(again_number, result)
+    found = confirmed(searcher.trials, searcher.history, searcher.goals.first)
+    assert [each.trial.number for each in found] == [1, 0]  # feasible in two of three runs, and in one of three

@@ -30,9 +30,8 @@ from raybo.engine.trial.task import PackedFunction
 from raybo.job.objective import Objective
 from raybo.journal import requests
 from raybo.journal.requests import Request
-from raybo.record.events import EventData
+from raybo.record.events import STOP_REASON, EventData
 
-STOP_REASON = "stopped by the user"
 BUDGET_SECONDS = 0.5  # between two looks at the budget at most
 
 
