@@ -183,7 +183,7 @@ def test_results_that_were_added_are_not_among_the_planned(tmp_path):
 
 
 def test_the_state_of_a_study_is_that_of_its_end(tmp_path):
-    assert tune(tmp_path / "target.db", trials=20, target=0.99).ended.endswith("reached the target")
+    assert tune(tmp_path / "target.db", trials=20, target=0.99).ended.startswith("trial 0 has reached")
     assert progress_of(tmp_path / "target.db").cells[1:3] == ("ended", "1/20")
     tune(tmp_path / "again.db", trials=2, confirm="2x3")
     assert progress_of(tmp_path / "again.db").cells[1:3] == ("ended", "2/2")
