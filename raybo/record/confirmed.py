@@ -58,7 +58,6 @@ def confirmed(trials: Sequence[Trial], history: History, goal: Goal) -> list[Con
 
     With constraints, those that keep them in more of the further runs come first: a trial of the search may be lucky.
     """
-    has_constraints = bool(history.goals.constraints)
     runs: dict[int, list[Trial]] = {}
     for trial in again(trials):
         runs.setdefault(int(trial.tags["confirms"]), []).append(trial)
@@ -73,7 +72,7 @@ def confirmed(trials: Sequence[Trial], history: History, goal: Goal) -> list[Con
     ]
     done = [each for each in found if each.values]
     ordered = [done[i] for i in goal.best_first([each.mean for each in done])] if done else []
-    if not has_constraints:
+    if not history.goals.constraints:
         return ordered
     kept = {
         number: np.mean([t.value is not None and not _breaks(t, history) for t in each if t.state not in OPEN])

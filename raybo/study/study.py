@@ -120,7 +120,7 @@ class Study(Findings):
 
     @property
     def ran(self) -> int:
-        """How many trials that were planned have ended: not those that confirm, nor results that were added since."""
+        """The number of planned trials that have ended; those that confirm, and results added since, do not count."""
         return self.count(*COUNTED) - len(again(self.trials)) - len(self._added_since_planned)
 
     @cached_property
