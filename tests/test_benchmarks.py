@@ -69,12 +69,14 @@ def test_every_benchmark_is_in_the_table():
     modules = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
     parts = {
         "apart",
+        "classification",
         "clockwork",
         "early_problems",
         "early_runs",
         "figures",
         "goal_rivals",
         "lcbench",
+        "next_guesses",
         "rows",
         "rows_jobs",
         "searches",

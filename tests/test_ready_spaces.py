@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from itertools import product
 
 import numpy as np
 import pytest
 
 import raybo
-from benchmarks.spaces import FRESH, MEASURES, kept, ratio, regrets
+from benchmarks.classification import FRESH, MEASURES
+from benchmarks.spaces import kept, ratio, regrets
 from raybo import spaces
 from tests.kept_runs import DOCS
 
@@ -48,19 +48,28 @@ def test_first_trial_is_the_default_of_sklearn(name):
     assert {key: defaults[key] for key in first(getattr(spaces, name)())} == first(getattr(spaces, name)())
 
 
-@pytest.mark.parametrize("name", ["xgboost", "lightgbm", "hist_gradient_boosting"])
-def test_boosting_is_tried_slowly_with_small_trees(name):
-    first, second, third = raybo.Searcher(getattr(spaces, name)(), seed=0).ask(3)
-    assert [trial.origin for trial in (first, second, third)] == ["guessed", "guessed", None]
-    changed = {key: value for key, value in second.config.items() if value != first.config[key]}
-    rows = {"subsample": 0.5} if name != "hist_gradient_boosting" else {}
-    size = {"xgboost": "max_depth", "lightgbm": "num_leaves", "hist_gradient_boosting": "max_leaf_nodes"}[name]
-    assert changed == {"learning_rate": 0.05, size: 3 if name == "xgboost" else 8, **rows}
+TREES = ["xgboost", "lightgbm", "hist_gradient_boosting", "random_forest"]
 
 
-def test_next_guesses_stay_in_a_narrowed_range():
-    space = spaces.xgboost(max_depth=(4, 8), subsample=[0.5, 1.0], learning_rate=0.1)
-    assert [trial.config["max_depth"] for trial in raybo.Searcher(space, seed=0).ask(2)] == [6, 4]
+@pytest.mark.parametrize("name", TREES)
+def test_trees_have_three_next_guesses(name):
+    space = getattr(spaces, name)()
+    trials = raybo.Searcher(space, seed=0).ask(5)
+    assert [trial.tags.get("next_guess", 0) for trial in trials] == [0, 1, 2, 3, 0]
+    configs = [trial.config for trial in trials[:4]]
+    assert all(config not in configs[:i] for i, config in enumerate(configs))
+    for key, parameter in space.items():
+        if not isinstance(parameter, int):
+            assert [config[key] for config in configs] == [parameter.guess, *parameter.next_guesses]
+
+
+def test_next_guesses_stay_in_what_is_left():
+    space = spaces.xgboost(max_depth=(4, 8), subsample=[0.5, 1.0], learning_rate=0.1, gamma=[0.0, 0.1])
+    configs = [trial.config for trial in raybo.Searcher(space, seed=0).ask(4)]
+    assert [config["max_depth"] for config in configs] == [6, 4, 4, 4]
+    assert {config["learning_rate"] for config in configs} == {0.1}
+    assert [config["subsample"] for config in configs] == [1.0, 0.5, 1.0, 1.0]  # the guess, where a next one is gone
+    assert [config["gamma"] for config in configs] == [0.0, 0.0, 0.0, 0.0]
 
 
 def test_first_forest_of_a_regression_sees_all_features():
@@ -112,9 +121,9 @@ def test_keywords_narrow_and_replace():
         reg_lambda=raybo.Float(0, 1),
         leave_out=["reg_alpha", "colsample_bytree"],
     )
-    assert changed["max_depth"] == raybo.Integer(2, 4, guess=4, next_guess=3)
-    assert changed["gamma"] == raybo.Ordinal([0.0, 1.0], guess=0.0)
-    assert changed["subsample"] == raybo.Ordinal([0.5, 1.0], guess=1.0)
+    assert changed["max_depth"] == raybo.Integer(2, 4, guess=4, next_guesses=[3, 2, 4])
+    assert changed["gamma"] == raybo.Ordinal([0.0, 1.0], guess=0.0, next_guesses=[0.0, 1.0, 0.0])
+    assert changed["subsample"] == raybo.Ordinal([0.5, 1.0], guess=1.0, next_guesses=[0.5, 1.0, 1.0])
     assert changed["learning_rate"] == 0.05
     assert changed["reg_lambda"] == raybo.Float(0, 1)
     assert set(changed) == set(spaces.xgboost()) - {"reg_alpha", "colsample_bytree"}
@@ -152,19 +161,18 @@ FITTED = {
     "hist_gradient_boosting": "histogram boosting",
     "random_forest": "random forest",
 }
-KINDS = {"guess": "the rule", "tried": "the other form"}
 
 
 def test_the_page_says_what_the_kept_searches_show():
     runs, page = kept(DOCS / "evidence" / "spaces.csv"), (DOCS / "evidence" / "default.md").read_text(encoding="utf-8")
     assert f"| {' | '.join(FITTED.values())} | all (95 % interval) | pairs ahead |" in page
-    for measure, kind in product(MEASURES, ("guess", "tried")):
-        seeds = sorted({key[-1] for key in runs if key[0] == measure and key[3] == kind})
-        pairs = {model: [regrets(runs, measure, name, model, kind, seeds) for name in FRESH] for model in FITTED}
+    for measure in MEASURES:
+        seeds = sorted({key[-1] for key in runs if key[0] == measure})
+        pairs = {model: [regrets(runs, measure, name, model, "guess", seeds) for name in FRESH] for model in FITTED}
         shares = [f"{ratio(each)[0]:.2f}" for each in pairs.values()]
         every = [pair for each in pairs.values() for pair in each]
         share, low, high = ratio(every)
         ahead = sum(with_guess < without for with_guess, without in every)
-        row = [f"{MEASURES[measure]}, {KINDS[kind]}, {len(seeds)} seeds", *shares]
+        row = [f"{MEASURES[measure]}, {len(seeds)} seeds", *shares]
         row += [f"{share:.2f} ({low:.2f} to {high:.2f})", f"{ahead} of {len(every)}"]
         assert f"| {' | '.join(row)} |" in page, row

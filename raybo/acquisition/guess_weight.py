@@ -44,15 +44,15 @@ class Belief:
     cube: Cube
 
     @classmethod
-    def of(cls, cube: Cube) -> Belief | None:
-        """Return the belief of a space; None if it has no guess."""
+    def of(cls, cube: Cube, turn: int = 0) -> Belief | None:
+        """Return the belief in a space's guesses, or in a turn of its next ones; None if it has none."""
         if not any(cube.guessed):
             return None
         sizes = [
             len(levels) if categorical and levels is not None else 0
             for levels, categorical in zip(cube.levels, cube.categorical, strict=True)
         ]
-        return cls(cube.guesses, np.array(cube.guessed, dtype=np.float64), sizes, cube)
+        return cls(cube.guesses(turn), np.array(cube.guessed, dtype=np.float64), sizes, cube)
 
     def log_density(self, X: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m, d)
         """Return log pi, which is at most 0, and 0 at the guess, and its gradient."""

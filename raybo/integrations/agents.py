@@ -40,10 +40,10 @@ EXPORTS = {"csv": "csv", "reports": "reports.csv", "json": "json", "optuna": "op
 MOST_ASKED = 1_000  # trials of one call, which holds the folder until it has them
 LAST = 8  # trials of which a status tells the story
 KINDS: Mapping[str, tuple[type, Sequence[str], Sequence[str]]] = {  # with what a parameter needs, and may have
-    "float": (Float, ("low", "high"), ("log", "step", "scale", "guess", "next_guess")),
-    "integer": (Integer, ("low", "high"), ("log", "step", "guess", "next_guess")),
-    "categorical": (Categorical, ("choices",), ("guess",)),
-    "ordinal": (Ordinal, ("choices",), ("guess",)),
+    "float": (Float, ("low", "high"), ("log", "step", "scale", "guess", "next_guesses")),
+    "integer": (Integer, ("low", "high"), ("log", "step", "guess", "next_guesses")),
+    "categorical": (Categorical, ("choices",), ("guess", "next_guesses")),
+    "ordinal": (Ordinal, ("choices",), ("guess", "next_guesses")),
 }
 
 

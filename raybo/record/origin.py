@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-NEXT_GUESS = "next_guess"  # the tag of a guessed trial that is at the next guesses
+NEXT_GUESS = "next_guess"  # the tag of a guessed trial that is at next guesses: which of them, from 1
 
 
 class Origin(str, Enum):

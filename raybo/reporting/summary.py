@@ -6,7 +6,7 @@ import html
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 from raybo.common.messages import counted, time_in_words
 from raybo.record.states import FAILURES, State
@@ -146,16 +146,20 @@ def range_in_words(parameter: Parameter) -> str:
     if isinstance(parameter, Categorical):
         names = choice_names(parameter.choices)
         order = ", in this order" if isinstance(parameter, Ordinal) else ""
-        guessed = names[parameter.position(parameter.guess, "guess")] if parameter.has_guess else None
-        guess = f", guessed {shown(guessed)}" if parameter.has_guess else ""
+        guesses = [names[parameter.position(guess, "guess")] for guess in _guesses_of(parameter)]
+        guess = f", guessed {', then '.join(map(shown, guesses))}" if guesses else ""
         return ", ".join(map(shown, names)) + order + guess
-    guesses = map(shown, parameter.guesses_to_json().values())
-    guess = f", guessed {', then '.join(guesses)}" if parameter.has_guess else ""
+    guesses = _guesses_of(parameter)
+    guess = f", guessed {', then '.join(map(shown, guesses))}" if guesses else ""
     step = f", in steps of {shown(parameter.step)}" if parameter.step not in (None, 1) else ""
     whole = ", integers" if isinstance(parameter, Integer) else ""
     logit = isinstance(parameter, Float) and parameter.scale == "logit"
     scale = ", logarithmic" if parameter.log else ", on a logit scale" if logit else ""
     return f"{exact(parameter.low)} to {exact(parameter.high)}{whole}{step}{scale}{guess}"
+
+
+def _guesses_of(parameter: Parameter) -> list[Any]:
+    return [parameter.guess, *parameter.next_guesses] if parameter.has_guess else []
 
 
 def failures(study: Study) -> str:

@@ -98,7 +98,7 @@ def proposal_for(
     x = space.snap(proposal.x[None, :])
     row = space.rows(x)[0]
     if origin_of(proposal.tags) is Origin.GUESSED:
-        row = space.as_guessed(row, NEXT_GUESS if NEXT_GUESS in proposal.tags else "guess")
+        row = space.as_guessed(row, int(proposal.tags.get(NEXT_GUESS, 0)))
     return proposal, row, x, seconds
 
 
@@ -176,8 +176,7 @@ def _guessed(history: History) -> Proposal | None:
             if origin_of(record.tags) is not Origin.GUESSED:
                 return None
             made += 1
-    points: list[tuple[Array | None, Tags]] = [(history.cube.guess, {}), (history.cube.next_guess, {NEXT_GUESS: True})]
-    for x, tags in points[made:]:
-        if x is not None and not any(np.array_equal(record.x, x) for record in history.records):
-            return Proposal(x, {"origin": Origin.GUESSED.value, **tags})
+    for turn, x in enumerate([history.cube.guess, *history.cube.next_guesses][made:], made):
+        if not any(np.array_equal(record.x, x) for record in history.records):
+            return Proposal(x, {"origin": Origin.GUESSED.value, **({NEXT_GUESS: turn} if turn else {})})
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from raybo.common.errors import SpaceError
 from raybo.common.messages import shortened, shown
 from raybo.common.refusals import refusing
-from raybo.space.levels import LISTED_LEVELS, MIDDLE, Array, check_guess
+from raybo.space.levels import LISTED_LEVELS, MIDDLE, Array, check_guesses, plain_guesses
 from raybo.space.numeric import Float, Integer
 from raybo.space.objects import equal, identical, object_to_json, same
 
@@ -39,6 +39,7 @@ class Categorical:
     Attributes:
         choices: the values.
         guess: the one that you believe to be best, as in `Float`: `Categorical(["rbf", "linear"], guess="rbf")`.
+        next_guesses: which others may be, as in `Float`.
     Example:
         >>> searcher = raybo.Searcher({"loss": raybo.Categorical(["l1", "l2"])}, "random", seed=0)
         >>> sorted({trial.config["loss"] for trial in searcher.ask(20)})
@@ -47,15 +48,17 @@ class Categorical:
 
     choices: Sequence[Any]
     guess: Any = field(default=UNSET, kw_only=True)
-    next_guess: ClassVar[None] = None  # only numbers have one
+    next_guesses: Sequence[Any] = field(default=(), kw_only=True)
 
     @refusing(SpaceError, "the choices are a list of different objects, and a guess is one of them")
     def __post_init__(self) -> None:
+        plain_guesses(self)
         self.check(type(self).__name__)
 
     def __repr__(self) -> str:
         guess = [f"guess={self.guess!r}"] if self.has_guess else []
-        return f"{type(self).__name__}({', '.join([f'choices={self.choices!r}', *guess])})"
+        following = [f"next_guesses={list(self.next_guesses)!r}"] if self.next_guesses else []
+        return f"{type(self).__name__}({', '.join([f'choices={self.choices!r}', *guess, *following])})"
 
     @property
     def has_guess(self) -> bool:
@@ -71,7 +74,7 @@ class Categorical:
         for i, choice in enumerate(self.choices):
             if any(same(choice, earlier) for earlier in self.choices[:i]):
                 raise SpaceError(f"{name}: each choice may be given once, got {shown(choice)} twice")
-        check_guess(self, name)
+        check_guesses(self, name)
 
     @property
     def count(self) -> int:
@@ -106,11 +109,13 @@ class Categorical:
     def to_json(self) -> dict[str, Any]:
         """Return a JSON description; a choice that JSON cannot hold is described by its `repr` alone."""
         description = {"type": "categorical", "choices": [object_to_json(choice) for choice in self.choices]}
-        return description | self.guess_to_json()
+        return description | self.guesses_to_json()
 
-    def guess_to_json(self) -> dict[str, Any]:
-        """Return the guess as a choice's position; empty if there is no guess."""
-        return {"guess": self.position(self.guess, "guess")} if self.has_guess else {}
+    def guesses_to_json(self) -> dict[str, Any]:
+        """Return the guesses by name, as the choices' positions; empty if there is none."""
+        following = [self.position(guess, "next guess") for guess in self.next_guesses]
+        given = {"guess": self.position(self.guess, "guess")} if self.has_guess else {}
+        return given | ({"next_guesses": following} if following else {})
 
     def level_index(self, u: Array) -> NDArray[np.int64]:  # (n,)
         """Return the positions of the choices at the coordinates."""

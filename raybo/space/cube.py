@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybo.space.allowed import Allowed
+from raybo.space.levels import guess_at
 from raybo.space.parameters import (
     Array,
     Categorical,
@@ -92,12 +93,14 @@ class Cube:
         """Return the point, or a runnable point near it if it breaks a rule."""
         return x if self.allows(x[None, :])[0] else self.snap(x[None, :])[0]
 
-    @cached_property
-    def guesses(self) -> Array:  # (d,)
-        """The coordinates of all guesses, even of axes that are never open together; the middle on other axes."""
+    def guesses(self, turn: int = 0) -> Array:  # (d,)
+        """Return the coordinates of all guesses, or of a turn of the next ones; the middle on other axes.
+
+        Axes that are never open together have theirs too.
+        """
         x = self.rest.copy()
         for i in np.flatnonzero(self.guessed):
-            x[i] = self._parameters[i].encode([self._parameters[i].guess])[0]
+            x[i] = self._parameters[i].encode([guess_at(self._parameters[i], turn)])[0]
         return x
 
     @cached_property
@@ -106,18 +109,17 @@ class Cube:
 
         A guess opens its branch, unless the choice has a guess of its own or an earlier guess has opened another.
         """
-        return self._at(self.guesses) if any(self.guessed) else None
+        return self._at(self.guesses()) if any(self.guessed) else None
 
     @cached_property
-    def next_guess(self) -> Array | None:  # (d,)
-        """The snapped point at the next guesses, and at the guesses on other axes; None if there is no next guess."""
-        following = [(i, each.next_guess) for i, each in enumerate(self._parameters) if each.next_guess is not None]
-        if not following:
-            return None
-        x = self.guesses.copy()
-        for i, value in following:
-            x[i] = self._parameters[i].encode([value])[0]
-        return self._at(x)
+    def next_guesses(self) -> list[Array]:  # of (d,)
+        """The snapped points at the next guesses, one after the other; axes that have no more are at their guess."""
+        return [self._at(self.guesses(turn)) for turn in range(1, self.turns)]
+
+    @property
+    def turns(self) -> int:
+        """How many points are guessed."""
+        return int(any(self.guessed)) + max((len(each.next_guesses) for each in self._parameters), default=0)
 
     def _at(self, x: Array) -> Array:  # (d,) -> (d,)
         """Return the snapped point at coordinates of the guesses, whose branches it opens."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -24,19 +25,32 @@ class Guessed(Protocol):
     @property
     def has_guess(self) -> bool: ...
     @property
-    def next_guess(self) -> Any: ...
+    def next_guesses(self) -> Sequence[Any]: ...
     def accept(self, value: object, name: str) -> Any: ...
 
 
-def check_guess(parameter: Guessed, name: str) -> None:
-    """Raise SpaceError if a guess is not one of the parameter's values, or the next one is the only one."""
-    given = {"guess": parameter.guess} if parameter.has_guess else {}
-    if parameter.next_guess is not None:
-        given["next_guess"] = parameter.next_guess
-    for which, guess in given.items():
+def check_guesses(parameter: Guessed, name: str) -> None:
+    """Raise SpaceError if a guess is not one of the parameter's values, or there are only next ones."""
+    following = parameter.next_guesses
+    if not isinstance(following, tuple):
+        raise SpaceError(f"{name}: next_guesses must be a list of its values, got {shown(following)}")
+    given = [("guess", parameter.guess)] if parameter.has_guess else []
+    for which, guess in [*given, *(("next guess", each) for each in following)]:
         try:
             parameter.accept(guess, name)
         except SpaceError as error:
             raise SpaceError(f"{error}; a {which} must be one of its values") from None
-    if given and not parameter.has_guess:
-        raise SpaceError(f"{name}: next_guess={shown(parameter.next_guess)} without a guess; call it guess")
+    if following and not parameter.has_guess:
+        raise SpaceError(f"{name}: next_guesses={shown(list(following))} without a guess; give the first as guess")
+
+
+def plain_guesses(parameter: Guessed) -> None:
+    """Turn a frozen parameter's list of next guesses into a tuple; `check_guesses` refuses anything else."""
+    following = parameter.next_guesses
+    if isinstance(following, Sequence) and not isinstance(following, (str, bytes)):
+        object.__setattr__(parameter, "next_guesses", tuple(following))
+
+
+def guess_at(parameter: Guessed, turn: int) -> Any:
+    """Return the guess at turn 0, and afterwards the next ones; the guess again after the last of them."""
+    return parameter.next_guesses[turn - 1] if 0 < turn <= len(parameter.next_guesses) else parameter.guess

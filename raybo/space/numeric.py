@@ -21,7 +21,7 @@ from raybo.common.arguments import finite_number, is_number, one_of
 from raybo.common.errors import SpaceError
 from raybo.common.messages import shortened, shown
 from raybo.common.refusals import refusing
-from raybo.space.levels import LISTED_LEVELS, MIDDLE, Array, check_guess
+from raybo.space.levels import LISTED_LEVELS, MIDDLE, Array, check_guesses, plain_guesses
 
 Scale: TypeAlias = Literal["linear", "log", "logit"]
 
@@ -32,7 +32,7 @@ class _Number:
     """Shared by both kinds: rows of a journal hold the numbers themselves."""
 
     guess: Any
-    next_guess: Any
+    next_guesses: Sequence[Any]
 
     @abstractmethod
     def accept(self, value: object, name: str) -> Any: ...
@@ -66,8 +66,8 @@ class _Number:
 
     def guesses_to_json(self) -> dict[str, Any]:
         """Return the guesses by name; empty if there is none."""
-        given = {"guess": self.guess, "next_guess": self.next_guess}
-        return {name: value for name, value in given.items() if value is not None}
+        following = {"next_guesses": list(self.next_guesses)} if self.next_guesses else {}
+        return {"guess": self.guess, **following} if self.has_guess else {}
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,8 +85,9 @@ class Float(_Number):
         guess: where you believe the best value lies: `Float(1e-5, 1, log=True, guess=1e-3)`. The first trial is at the
             guesses of all parameters, and `auto`, `ei` and `gp-ucb` favour their neighbourhood until results say
             otherwise (not `auto` with a fidelity, or once a trial was pruned).
-        next_guess: where else it may lie. If any parameter has one, the second trial is at them, and at the guesses of
-            the parameters without one. The search does not favour their neighbourhood.
+        next_guesses: where else it may lie, best first. The second trial is at the first of each parameter's next
+            guesses, and so on; a parameter that has no more of them stays at its guess. What is favoured is the
+            neighbourhood of the best of these trials.
     Example:
         >>> space = raybo.Space({"rate": raybo.Float(1e-5, 1, log=True, guess=1e-3)})
         >>> raybo.Searcher(space, seed=0).ask().config
@@ -99,7 +100,7 @@ class Float(_Number):
     step: float | None = None
     scale: Scale = field(default="linear", kw_only=True)
     guess: float | None = field(default=None, kw_only=True)
-    next_guess: float | None = field(default=None, kw_only=True)
+    next_guesses: Sequence[float] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         _plain_numbers(self, float)
@@ -138,7 +139,7 @@ class Float(_Number):
                     f"step={self.step}; {remedy}"
                 )
             _check_edges(self, name)
-        check_guess(self, name)
+        check_guesses(self, name)
 
     @property
     def count(self) -> int | None:
@@ -222,7 +223,7 @@ class Integer(_Number):
     If low equals high, it is a constant.
 
     Attributes:
-        guess, next_guess: where you believe the best value lies, as in `Float`: `Integer(1, 12, guess=3)`.
+        guess, next_guesses: where you believe the best value lies, as in `Float`: `Integer(1, 12, guess=3)`.
     Example:
         >>> searcher = raybo.Searcher({"depth": raybo.Integer(1, 9, step=4)}, "random", seed=0)
         >>> sorted({trial.config["depth"] for trial in searcher.ask(30)})
@@ -234,7 +235,7 @@ class Integer(_Number):
     log: bool = False
     step: int = 1
     guess: int | None = field(default=None, kw_only=True)
-    next_guess: int | None = field(default=None, kw_only=True)
+    next_guesses: Sequence[int] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         _plain_numbers(self, int)
@@ -258,7 +259,7 @@ class Integer(_Number):
                 f"{name}: high must be low plus a whole number of steps, got low={self.low}, high={self.high}, "
                 f"step={self.step}; use high={self.high - beyond} or {self.high - beyond + self.step}"
             )
-        check_guess(self, name)
+        check_guesses(self, name)
 
     @property
     def count(self) -> int:
@@ -339,12 +340,17 @@ def _repr(parameter: Float | Integer, more: Sequence[str] = ()) -> str:
 
 def _plain_numbers(parameter: Float | Integer, kind: type) -> None:
     """Turn numpy's numbers, and 1.0 for 1, into plain numbers if nothing is lost."""
-    for name in ("low", "high", "step", "guess", "next_guess"):
-        value = getattr(parameter, name)
-        if is_number(value) and kind(value) == value:
-            object.__setattr__(parameter, name, kind(value))
+    for name in ("low", "high", "step", "guess"):
+        object.__setattr__(parameter, name, _plain(getattr(parameter, name), kind))
+    plain_guesses(parameter)
+    if isinstance(parameter.next_guesses, tuple):
+        object.__setattr__(parameter, "next_guesses", tuple(_plain(guess, kind) for guess in parameter.next_guesses))
     if isinstance(parameter.log, np.bool_):
         object.__setattr__(parameter, "log", bool(parameter.log))
+
+
+def _plain(value: Any, kind: type) -> Any:
+    return kind(value) if is_number(value) and kind(value) == value else value
 
 
 def _check_log(name: str, log: object) -> None:

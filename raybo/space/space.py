@@ -14,6 +14,7 @@ from raybo.common.messages import shown
 from raybo.common.refusals import refusing
 from raybo.space.branches import branches_of, choice_names
 from raybo.space.cube import Cube
+from raybo.space.levels import guess_at
 from raybo.space.parameters import Array, Categorical, Float, Integer, Parameter
 from raybo.space.paths import Path, label
 from raybo.space.rules import read_rules
@@ -104,9 +105,9 @@ class Space:
             return
         self.cube.allows(self.cube.rest[None, :])  # raises if nothing satisfies them
         guessed = [axis for axis, is_guessed in enumerate(self.cube.guessed) if is_guessed]
-        for which in ("guess", "next_guess"):
+        for turn in range(self.cube.turns):
             row: Row = [
-                parameter.pack(_guess_of(parameter, which), name) if i in guessed else None
+                parameter.pack(guess_at(parameter, turn), name) if i in guessed else None
                 for i, (name, parameter) in enumerate(zip(self.names, self.parameters.values(), strict=True))
             ]
             if broken := self._broken(row):
@@ -125,12 +126,12 @@ class Space:
         return ""
 
     @refusing(SpaceError, ROW)
-    def as_guessed(self, row: Row, which: str = "guess") -> Row:
-        """Return the row at the guesses, or at the next ones, as the user wrote them and not as they are decoded."""
+    def as_guessed(self, row: Row, turn: int = 0) -> Row:
+        """Return the row at the guesses, or at the next ones of a turn, as the user wrote them, not as decoded."""
         exact = [*row]
         for i, (name, parameter) in enumerate(zip(self.names, self.parameters.values(), strict=True)):
             if self.cube.guessed[i] and row[i] is not None and not isinstance(parameter, Categorical):
-                exact[i] = parameter.accept(_guess_of(parameter, which), name)
+                exact[i] = parameter.accept(guess_at(parameter, turn), name)
         return row if self._broken(exact) else exact
 
     @refusing(SpaceError, ROW)
@@ -293,12 +294,6 @@ class Space:
                 for (name, parameter), value in zip(self.template.items(), row, strict=True)
             }
         return cast(Config, filled(self.template, row))
-
-
-def _guess_of(parameter: Parameter, which: str) -> Any:
-    """Return the guess, or the next one of a parameter that has one."""
-    is_next = which == "next_guess" and parameter.next_guess is not None
-    return parameter.next_guess if is_next else parameter.guess
 
 
 def _value(parameter: Parameter, value: float | int | None) -> Any:

@@ -208,7 +208,7 @@ def template_to_json(template: Any, *, exact: bool = False) -> Any:
     """Return a JSON description; `exact` also records half-open ranges, otherwise only their bounds."""
     if isinstance(template, Categorical) and branches_of(template):
         items = [template_to_json(choice, exact=exact) for choice in template.choices]
-        return {"type": "choice", "items": items, **template.guess_to_json()}
+        return {"type": "choice", "items": items, **template.guesses_to_json()}
     if isinstance(template, (Float, Integer, Categorical)):
         return template.to_json() | ({"open": True} if exact and isinstance(template, HalfOpen) else {})
     if isinstance(template, dict):
@@ -251,8 +251,9 @@ def template_from_json(description: Any) -> Any:
 
 
 def _guesses(description: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: description[name] for name in ("guess", "next_guess") if name in description}
+    return {name: description[name] for name in ("guess", "next_guesses") if name in description}
 
 
 def _guess_from_json(description: Mapping[str, Any], choices: list[Any]) -> dict[str, Any]:
-    return {"guess": choices[description["guess"]]} if "guess" in description else {}
+    given = {"guess": choices[description["guess"]]} if "guess" in description else {}
+    return given | {"next_guesses": [choices[i] for i in description.get("next_guesses", ())]}

@@ -43,11 +43,50 @@ def test_the_first_trial_is_at_the_guesses(name):
 
 
 NEXT = {
-    "lr": Float(1e-5, 1, log=True, guess=1e-3, next_guess=0.1),
-    "n": Integer(1, 12, guess=3, next_guess=9),
+    "lr": Float(1e-5, 1, log=True, guess=1e-3, next_guesses=[0.1]),
+    "n": Integer(1, 12, guess=3, next_guesses=[9]),
     "k": Categorical(["a", "b", "c"], guess="b"),
     "z": Float(0, 1),
 }
+SEVERAL = {
+    "lr": Float(1e-5, 1, log=True, guess=1e-3, next_guesses=(0.1, 0.3, 1e-3)),
+    "n": Integer(1, 12, guess=3, next_guesses=[9.0]),
+    "k": Categorical(["a", None, "c"], guess="a", next_guesses=["a", None]),
+    "size": Ordinal([8, 16, 32], guess=16, next_guesses=[32, 32, 8]),
+}
+
+
+@pytest.mark.parametrize("name", ["auto", "random", "turbo"])
+def test_next_guesses_are_tried_one_after_the_other(name):
+    searcher = Searcher(SEVERAL, name, seed=2, trials=20)
+    trials = searcher.ask(5)
+    assert [tuple(trial.config.values()) for trial in trials[:4]] == [
+        (1e-3, 3, "a", 16),
+        (0.1, 9, "a", 32),
+        (0.3, 3, None, 32),
+        (1e-3, 3, "a", 8),
+    ]
+    assert [trial.tags.get("next_guess") for trial in trials] == [None, 1, 2, 3, None]
+    assert [trial.origin for trial in trials[3:]] == [Origin.GUESSED, None]
+
+
+def test_a_next_guess_that_was_tried_gives_way_to_the_one_after_it():
+    searcher = Searcher(SEVERAL, "auto", seed=2)
+    searcher.add({"lr": 0.1, "n": 9, "k": "a", "size": 32}, 1.0)
+    assert [trial.tags.get("next_guess") for trial in searcher.ask(4)] == [None, 2, 3, None]
+
+
+def test_several_next_guesses_are_kept_and_checked():
+    space = Space(SEVERAL)
+    assert Space.from_json(json.loads(json.dumps(space.to_json()))) == space
+    assert SEVERAL["n"].next_guesses == (9,)
+    assert "guess='a', next_guesses=['a', None]" in repr(SEVERAL["k"])
+    with pytest.raises(SpaceError, match=r"'d' is not one of .*; a next guess must be one of its values"):
+        Space({"k": Categorical(["a", "b"], guess="a", next_guesses=["d"])})
+    with pytest.raises(SpaceError, match=r"next_guesses must be a list of its values, got 0\.5"):
+        Float(0, 1, guess=0.3, next_guesses=0.5)
+    with pytest.raises(SpaceError, match=r"the guesses break the rule 'lr < 0\.2': lr=0\.3"):
+        Space(SEVERAL, where="lr < 0.2")
 
 
 @pytest.mark.parametrize("name", ["auto", "random", "turbo"])
@@ -80,25 +119,34 @@ def test_first_points_with_guesses_differ():
         assert sorted(values) == [8, 16, 32, 64]
 
 
-def test_the_next_guess_says_nothing_of_the_first():
+@pytest.mark.parametrize(("values", "favoured"), [([3.0, 0.0], [0.1, 9]), ([0.0, 3.0], [1e-3, 3])])
+def test_the_better_guess_is_believed(values, favoured):
     searcher = Searcher(NEXT, "auto", "min", seed=2, initial=8)
-    for value in (3.0, 0.0):  # the second is good, which does not confirm the first
+    for value in values:
         searcher.tell(searcher.ask(), value)
-    assert held(searcher.history) is not None
-    while held(searcher.history) is not None and len(searcher.trials) < 8:
+    belief = held(searcher.history)
+    assert [*searcher.space.decode(belief.guess[None, :])[0].values()][:2] == pytest.approx(favoured)
+    while held(searcher.history) is not None and len(searcher.trials) < 12:
         trial = searcher.ask()
         searcher.tell(trial, 3.0 if "by_guess" in trial.tags else 1.0)
-    assert len(searcher.trials) == 5  # two others contradict it
+    assert held(searcher.history) is None  # others than those it led to are better
+
+
+def test_a_guess_that_breaks_a_constraint_is_not_believed():
+    searcher = Searcher(NEXT, "auto", metric="loss", mode="min", constraints={"size": "<= 1"}, seed=2, initial=8)
+    searcher.tell(searcher.ask(), {"loss": 3.0, "size": 0.5})
+    searcher.tell(searcher.ask(), {"loss": 0.0, "size": 2.0})
+    assert held(searcher.history).guess == pytest.approx(searcher.space.cube.guesses())
 
 
 def test_next_guesses_are_kept_and_checked():
     space = Space(NEXT)
     assert Space.from_json(json.loads(json.dumps(space.to_json()))) == space
-    assert repr(NEXT["n"]) == "Integer(low=1, high=12, log=False, step=1, guess=3, next_guess=9)"
-    with pytest.raises(SpaceError, match="next_guess=3 without a guess"):
-        Integer(1, 12, next_guess=3)
-    with pytest.raises(SpaceError, match="a next_guess must be one of its values"):
-        Integer(1, 12, guess=3, next_guess=13)
+    assert repr(NEXT["n"]) == "Integer(low=1, high=12, log=False, step=1, guess=3, next_guesses=[9])"
+    with pytest.raises(SpaceError, match=r"next_guesses=\[3\] without a guess"):
+        Integer(1, 12, next_guesses=[3])
+    with pytest.raises(SpaceError, match="a next guess must be one of its values"):
+        Integer(1, 12, guess=3, next_guesses=[9, 13])
     with pytest.raises(SpaceError, match="the guesses break the rule"):
         Space(NEXT, where=["n < 8"])
 

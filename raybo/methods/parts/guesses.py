@@ -1,12 +1,12 @@
 """The use of a space's guesses by `auto`, `ei` and `gp-ucb`.
 
-The first trial is at the guesses, whatever the method, and the second at the next guesses if there are any; `Searcher`
-sees to that. After them, every other point of the
-initial design is drawn from the belief in the guesses; then the belief weights the acquisition, less and less
-(`acquisition.guess`).
+The first trial is at the guesses, whatever the method, and those after it at the next guesses; `Searcher` sees to that.
+After them, every other point of the initial design is drawn from the belief in the guesses; then the belief weights the
+acquisition, less and less (`acquisition.guess_weight`).
 
-The belief is set aside while results contradict it: while the trials that it led to are worse, in the median, than the
-others of the design. This rule is ours: with it, a wrong guess costs a few trials, wherever it lies.
+The belief is in the best of the guesses and the next guesses so far. It is set aside while results contradict it: while
+the best of them and the trials that it led to are worse, in the median, than the others of the design. This rule is
+ours: with it, a wrong guess costs a few trials, wherever it lies.
 """
 
 from __future__ import annotations
@@ -35,22 +35,18 @@ def design_by_guess(history: History, point: Proposal) -> Proposal:
 
 
 def held(history: History) -> Belief | None:
-    """The belief in a space's guesses; None where there are none, or results contradict it."""
-    belief = Belief.of(history.cube)
-    if belief is None:
+    """The belief in the best of a space's guesses; None where there are none, or results contradict it."""
+    if not any(history.cube.guessed):
         return None
-    led, others = [], []
-    for record in history.records:
-        if record.state is State.FINISHED:
-            is_first = record.tags.get("origin") == Origin.GUESSED and NEXT_GUESS not in record.tags
-            is_led = is_first or "by_guess" in record.tags
-            if is_led:
-                led.append(record.y)
-            elif "sobol" in record.tags:
-                others.append(record.y)
-    if led and len(others) >= OTHERS and np.median(np.array(led)) < np.median(np.array(others)):
+    finished = [record for record in history.records if record.state is State.FINISHED]
+    y, feasible = history.y, history.feasible
+    guessed = [i for i, record in enumerate(finished) if record.tags.get("origin") == Origin.GUESSED]
+    best = max(guessed, key=lambda i: (feasible[i], y[i]), default=None)
+    led = [y[i] for i, record in enumerate(finished) if i == best or "by_guess" in record.tags]
+    others = [y[i] for i, record in enumerate(finished) if "sobol" in record.tags and "by_guess" not in record.tags]
+    if led and len(others) >= OTHERS and np.median(led) < np.median(others):
         return None
-    return belief
+    return Belief.of(history.cube, 0 if best is None else int(finished[best].tags.get(NEXT_GUESS, 0)))
 
 
 def believing(acquisition: Acquisition, history: History) -> Acquisition:
