@@ -64,7 +64,9 @@ def explain(method: methods.Method, trial: Trial, goals: Goals) -> str:
         return "where the best may lie by the next guesses"
     if trial.origin is Origin.GUESSED:
         further = (
-            "the search favours its neighbourhood" if method.uses_guesses else "the method makes no further use of it"
+            "the search favours the best guess's neighbourhood"
+            if method.uses_guesses
+            else "the method makes no further use of it"
         )
         return f"where the best was guessed to lie; {further}"
     if trial.origin is Origin.PRIOR:

@@ -12,6 +12,7 @@ from raybo.acquisition.guess_weight import Belief, Believing
 from raybo.common.errors import SpaceError
 from raybo.methods.parts.guesses import held
 from raybo.record.origin import Origin
+from raybo.reporting.summary import range_in_words
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Ordinal, Space
 from raybo.testing.methods import context_of, observed
@@ -77,8 +78,12 @@ def test_a_next_guess_that_was_tried_gives_way_to_the_one_after_it():
 
 
 def test_several_next_guesses_are_kept_and_checked():
-    space = Space(SEVERAL)
-    assert Space.from_json(json.loads(json.dumps(space.to_json()))) == space
+    read = Space.from_json(json.loads(json.dumps(Space(SEVERAL).to_json())))
+    assert read == Space(SEVERAL)
+    assert [each.next_guesses for each in read.parameters.values()] == [each.next_guesses for each in SEVERAL.values()]
+    assert range_in_words(SEVERAL["k"]) == "a, None, c, guessed a, then a, then None"
+    assert range_in_words(SEVERAL["size"]) == "8, 16, 32, in this order, guessed 16, then 32, then 32, then 8"
+    assert range_in_words(NEXT["n"]) == "1 to 12, integers, guessed 3, then 9"
     assert SEVERAL["n"].next_guesses == (9,)
     assert "guess='a', next_guesses=['a', None]" in repr(SEVERAL["k"])
     with pytest.raises(SpaceError, match=r"'d' is not one of .*; a next guess must be one of its values"):
