@@ -34,14 +34,14 @@ def check_guesses(parameter: Guessed, name: str) -> None:
     following = parameter.next_guesses
     if not isinstance(following, tuple):
         raise SpaceError(f"{name}: next_guesses must be a list of its values, got {shown(following)}")
-    given = [("guess", parameter.guess)] if parameter.has_guess else []
-    for which, guess in [*given, *(("next guess", each) for each in following)]:
+    if following and not parameter.has_guess:
+        raise SpaceError(f"{name}: next_guesses={shown(list(following))} without a guess; give the first as guess")
+    given = [(parameter.guess, "a guess must be one of its values")] if parameter.has_guess else []
+    for guess, rule in [*given, *((each, "next_guesses may only hold its values") for each in following)]:
         try:
             parameter.accept(guess, name)
         except SpaceError as error:
-            raise SpaceError(f"{error}; a {which} must be one of its values") from None
-    if following and not parameter.has_guess:
-        raise SpaceError(f"{name}: next_guesses={shown(list(following))} without a guess; give the first as guess")
+            raise SpaceError(f"{error}; {rule}") from None
 
 
 def plain_guesses(parameter: Guessed) -> None:
