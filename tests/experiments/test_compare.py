@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from raybo.common.errors import ObjectiveError
+from raybo.cli.comparing import _chosen
+from raybo.common.errors import MethodError, ObjectiveError
 from raybo.experiments.papers import find_experiments
 
 ROOT = Path(__file__).parents[2]
@@ -89,3 +90,10 @@ def test_a_file_without_experiments_is_named(text, message, tmp_path):
     (tmp_path / "trials" / "papers" / "mine.py").write_text(text)
     with pytest.raises(ObjectiveError, match=re.escape(message)):
         find_experiments(tmp_path)
+
+
+def test_an_experiment_of_two_patterns_is_chosen_once():
+    known = dict.fromkeys(["a-one", "a-two", "b-one"])
+    assert _chosen(("a-*", "*-one"), False, known) == ["a-one", "a-two", "b-one"]
+    with pytest.raises(MethodError, match="no experiment 'c-"):
+        _chosen(("a-*", "c-*"), False, known)
