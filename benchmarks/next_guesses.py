@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import qmc
 
-from benchmarks.classification import LEARNED, MEASURES, SHIPPED, R, data_of, measured, models
+from benchmarks.classification import LEARNED, MEASURES, SHIPPED, R, data_of, measured, models, needs
 from raybo import Space
 
 Array = NDArray[np.float64]
@@ -89,6 +89,8 @@ def main() -> None:
     parser.add_argument("--guesses", type=int, default=3, help="[default: %(default)s]")
     parser.add_argument("--models", default=",".join(models()), help="[default: %(default)s]")
     given = parser.parse_args()
+    if package := needs("learned") or needs("r"):
+        parser.error(f"it needs data sets of {package}, which is not installed; see benchmarks/classification.py")
     installed, names = models(), (*SHIPPED, *LEARNED, *R)
     table = kept(given.out)
     for model in given.models.split(","):

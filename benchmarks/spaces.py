@@ -1,12 +1,12 @@
 """Measure the worth of the guesses in `raybo.spaces`: searches with them, and without.
 
-Data sets and models are those of `benchmarks.classification`; the guesses were chosen on the `shipped` and `learned`
-ones (`benchmarks.next_guesses`), and nothing on those of `--sets fresh`. A trial trains on half of the data, 400 rows
-at most; its value is the share of the other half that it has wrong, or the log loss there, in searches of their own; it
-grows 300 trees at most. Regret is what a search is behind the best value that any of the searches has found, as a share
-of what the median trial without guesses is behind it, or of 0.01 if that is more; searches of one seed are paired. The
-interval is of the pairs of data set and model, drawn anew. `--kind default` has no guess but the default. With `--out
-FILE.csv` searches are kept, and the same command goes on where it was stopped.
+Data sets and models are those of `benchmarks.classification`; nothing was chosen on the `fresh` ones, and the guesses
+on all others (`benchmarks.next_guesses`). A trial trains on half of the data, 400 rows at most; its value is the share
+of the other half that it has wrong, or the log loss there, in searches of their own; it grows 300 trees at most. Regret
+is what a search is behind the best value that any of the searches has found, as a share of what the median trial
+without guesses is behind it, or of 0.01 if that is more; searches of one seed are paired. The interval is of the pairs
+of data set and model, drawn anew. `--kind default` has no guess but the default. With `--out FILE.csv` searches are
+kept, and the same command goes on where it was stopped.
 """
 
 from __future__ import annotations

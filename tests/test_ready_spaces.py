@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+from itertools import product
 
 import numpy as np
 import pytest
 
 import raybo
-from benchmarks.classification import FRESH, MEASURES
+from benchmarks.classification import FRESH, MEASURES, R
 from benchmarks.spaces import kept, ratio, regrets
 from raybo import spaces
 from tests.kept_runs import DOCS
@@ -163,16 +164,41 @@ FITTED = {
 }
 
 
+KINDS = {"guess": "with next guesses", "default": "the default only"}
+VARIANTS = {
+    "one": ("one, boosting's textbook setting", "the default"),
+    "three": ("three", "the default"),
+    "three, best": ("three", "the best of them"),
+    "five": ("five", "the default"),
+    "five, best": ("five", "the best of them"),
+}
+
+
 def test_the_page_says_what_the_kept_searches_show():
     runs, page = kept(DOCS / "evidence" / "spaces.csv"), (DOCS / "evidence" / "default.md").read_text(encoding="utf-8")
     assert f"| {' | '.join(FITTED.values())} | all (95 % interval) | pairs ahead |" in page
-    for measure in MEASURES:
+    for measure, (kind, words) in product(MEASURES, KINDS.items()):
         seeds = sorted({key[-1] for key in runs if key[0] == measure})
-        pairs = {model: [regrets(runs, measure, name, model, "guess", seeds) for name in FRESH] for model in FITTED}
+        pairs = {model: [regrets(runs, measure, name, model, kind, seeds) for name in FRESH] for model in FITTED}
         shares = [f"{ratio(each)[0]:.2f}" for each in pairs.values()]
         every = [pair for each in pairs.values() for pair in each]
         share, low, high = ratio(every)
         ahead = sum(with_guess < without for with_guess, without in every)
-        row = [f"{MEASURES[measure]}, {len(seeds)} seeds", *shares]
+        row = [f"{MEASURES[measure]}, {words}", *shares]
         row += [f"{share:.2f} ({low:.2f} to {high:.2f})", f"{ahead} of {len(every)}"]
         assert f"| {' | '.join(row)} |" in page, row
+
+
+def test_the_page_says_how_the_next_guesses_were_chosen():
+    runs = kept(DOCS / "evidence" / "next_guesses.csv")
+    page = (DOCS / "evidence" / "default.md").read_text(encoding="utf-8")
+    for models, words in ((tuple(FITTED), "all"), (("xgboost", "random_forest"), "XGBoost, forest")):
+        for kind, variant in VARIANTS.items():
+            if words == "all" and kind.startswith("five"):
+                continue
+            shares = [
+                ratio([regrets(runs, each, name, model, kind, [500]) for name in [*R][:8] for model in models])[0]
+                for each in MEASURES
+            ]
+            row = [*variant, words, *(f"{share:.2f}" for share in shares)]
+            assert f"| {' | '.join(row)} |" in page, row

@@ -118,7 +118,7 @@ class Cube:
 
     @property
     def turns(self) -> int:
-        """How many points are guessed."""
+        """Return the number of points that are guessed."""
         return int(any(self.guessed)) + max((len(each.next_guesses) for each in self._parameters), default=0)
 
     def _at(self, x: Array) -> Array:  # (d,) -> (d,)
