@@ -349,15 +349,21 @@ def _parameter(name: str, value: Any) -> Any:
         likely = nearest(str(value["type"]), list(KINDS))
         raise SpaceError(f"{name}: there is no type {shown(value['type'])}{likely}; a constant needs another name")
     kind, needed, further = KINDS[value["type"]]
-    given = {key: each for key, each in value.items() if key != "type" and each is not None}
+    choices = value.get("choices")
+    may_be_null = ("guess",) if isinstance(choices, list) and None in choices else ()
+    given = {key: each for key, each in value.items() if key != "type" and (each is not None or key in may_be_null)}
     for key in given:
         if key not in (*needed, *further):
             raise SpaceError(f"{name}: {value['type']} has no {shown(key)}{nearest(str(key), [*needed, *further])}")
     for key in needed:
         if key not in given:
             raise SpaceError(f"{name}: {value['type']} needs {key}")
-    if "choices" in given and isinstance(given["choices"], list):
-        given["choices"] = [_parameter(name, choice) for choice in given["choices"]]
+    if "choices" in given:  # a choice may be an object of parameters, wherever it is named
+        for key in ("choices", "next_guesses"):
+            if isinstance(given.get(key), list):
+                given[key] = [_parameter(name, choice) for choice in given[key]]
+        if "guess" in given:
+            given["guess"] = _parameter(name, given["guess"])
     return kind(**given)
 
 

@@ -76,8 +76,9 @@ def server_of(folder: AgentFolder) -> MCPServer:
             study: a name of letters, digits, - and _.
             space: parameters by name: {"type": "float", "low": 1e-4, "high": 1, "log": true, "guess": 0.01}, likewise
                 "integer"; {"type": "categorical", "choices": ["a", "b"]}, or "ordinal" if they are in order; constants.
-                A choice that is an object of parameters opens them. Or the name of a ready space: xgboost, lightgbm,
-                hist_gradient_boosting, random_forest, logistic_regression, svm, mlp, lora.
+                A choice that is an object of parameters opens them. Each but a constant may have a "guess", the value
+                in the first trial, and "next_guesses", those in the next trials. Or the name of a ready space: xgboost,
+                lightgbm, hist_gradient_boosting, random_forest, logistic_regression, svm, mlp, lora.
             mode: "max" or "min", of a single metric.
             metric: its name, if results are objects.
             metrics: two to four metrics by name, each "max" or "min", in place of mode and metric.

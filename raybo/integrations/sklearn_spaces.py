@@ -7,6 +7,7 @@
     scipy.stats.loguniform (reciprocal)                 Float over its support, on a logarithmic scale
     another scipy distribution with bounds              Float, or Integer if it is discrete, over its support
     a distribution without bounds                       refused: a model over the unit cube needs a range
+    a number, True, False, None                         a constant
     a list of dicts                                     a choice among them, each with parameters of its own
 
 Only a distribution's range is kept: where to look inside it is what the search finds out.
@@ -70,6 +71,8 @@ def _read(values: Any, name: str) -> Any:
         return values
     if isinstance(values, range) and len(values) > 0:
         return Integer(min(values), max(values), step=abs(values.step) if len(values) > 1 else 1)
+    if values is None or isinstance(values, (bool, int, float, np.bool_, np.number)):
+        return values  # a constant
     if hasattr(values, "rvs"):
         return _range_of(values, name)
     if getattr(values, "ndim", 1) != 1:
@@ -78,8 +81,9 @@ def _read(values: Any, name: str) -> Any:
         values = values.tolist()
     if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
         raise SpaceError(
-            f"{name}: a parameter must be a list of choices, a range, a scipy distribution, raybo.Float, raybo.Integer "
-            f"or raybo.Categorical, got {shown(values)}; write a single value as a list"
+            f"{name}: a parameter must be a list of choices, a range, a scipy distribution, a number that stays, "
+            "raybo.Float, raybo.Integer, raybo.Categorical or raybo.Ordinal, "
+            f"got {shown(values)}; write a single value as a list"
         )
     different = _different(values)
     return Ordinal(different) if _is_ordered(different) else Categorical(different)

@@ -61,7 +61,7 @@ def explain(method: methods.Method, trial: Trial, goals: Goals) -> str:
     if trial.origin is Origin.CONFIRMED:
         return f"to confirm trial {trial.tags['confirms']}"
     if NEXT_GUESS in trial.tags:
-        return "where the best may lie by the next guesses"
+        return f"at number {int(trial.tags[NEXT_GUESS])} of the next guesses"
     if trial.origin is Origin.GUESSED:
         further = (
             "the search favours the best guess's neighbourhood"

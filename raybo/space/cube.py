@@ -113,7 +113,10 @@ class Cube:
 
     @cached_property
     def next_guesses(self) -> list[Array]:  # of (d,)
-        """The snapped points at the next guesses, one after the other; axes that have no more are at their guess."""
+        """The snapped points at the next guesses, one after the other; axes that have no more are at their guess.
+
+        Those that break a rule are moved to a point near them that keeps it.
+        """
         return [self._at(self.guesses(turn)) for turn in range(1, self.turns)]
 
     @property
@@ -121,8 +124,18 @@ class Cube:
         """Return the number of points that are guessed."""
         return int(any(self.guessed)) + max((len(each.next_guesses) for each in self._parameters), default=0)
 
+    @property
+    def open_guesses(self) -> NDArray[np.bool_]:  # (d,)
+        """Return which axes are open at the guesses, and have one."""
+        found: NDArray[np.bool_] = self.opened(self._opening(self.guesses())[None, :])[0] & np.array(self.guessed)
+        return found
+
     def _at(self, x: Array) -> Array:  # (d,) -> (d,)
         """Return the snapped point at coordinates of the guesses, whose branches it opens."""
+        guess: Array = self.snap(self._opening(x)[None, :])[0]
+        return guess
+
+    def _opening(self, x: Array) -> Array:  # (d,) -> (d,)
         x, chosen = x.copy(), set(np.flatnonzero(self.guessed).tolist())
         for i in np.flatnonzero(self.guessed):
             condition = self.conditions[i]
@@ -131,8 +144,7 @@ class Cube:
                 chosen.add(axis)
                 x[axis] = (position + 0.5) / len(cast(Categorical, self._parameters[axis]).choices)
                 condition = self.conditions[axis]
-        guess: Array = self.snap(x[None, :])[0]
-        return guess
+        return x
 
     def opened(self, X: Array) -> NDArray[np.bool_]:  # (m, d) -> (m, d)
         """Return which axes are open at the rows of X."""

@@ -33,11 +33,11 @@ def check_guesses(parameter: Guessed, name: str) -> None:
     """Raise SpaceError if a guess is not one of the parameter's values, or there are only next ones."""
     following = parameter.next_guesses
     if not isinstance(following, tuple):
-        raise SpaceError(f"{name}: next_guesses must be a list of its values, got {shown(following)}")
+        raise SpaceError(f"{name}: next_guesses must be a list of values of the parameter, got {shown(following)}")
     if following and not parameter.has_guess:
         raise SpaceError(f"{name}: next_guesses={shown(list(following))} without a guess; give the first as guess")
-    given = [(parameter.guess, "a guess must be one of its values")] if parameter.has_guess else []
-    for guess, rule in [*given, *((each, "next_guesses may only hold its values") for each in following)]:
+    given = [(parameter.guess, "a guess must be a value of the parameter")] if parameter.has_guess else []
+    for guess, rule in [*given, *((each, "next guesses must be values of the parameter") for each in following)]:
         try:
             parameter.accept(guess, name)
         except SpaceError as error:

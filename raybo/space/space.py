@@ -104,14 +104,14 @@ class Space:
         if not self.rules:
             return
         self.cube.allows(self.cube.rest[None, :])  # raises if nothing satisfies them
-        guessed = [axis for axis, is_guessed in enumerate(self.cube.guessed) if is_guessed]
-        for turn in range(self.cube.turns):
-            row: Row = [
-                parameter.pack(guess_at(parameter, turn), name) if i in guessed else None
-                for i, (name, parameter) in enumerate(zip(self.names, self.parameters.values(), strict=True))
-            ]
-            if broken := self._broken(row):
-                raise SpaceError(f"the guesses break the rule {broken}")
+        row: Row = [
+            parameter.pack(parameter.guess, name) if is_guessed else None
+            for is_guessed, name, parameter in zip(
+                self.cube.open_guesses, self.names, self.parameters.values(), strict=True
+            )
+        ]
+        if broken := self._broken(row):
+            raise SpaceError(f"the guesses break the rule {broken}")
 
     def _broken(self, row: Row) -> str:
         """Return the first rule that a configuration breaks, with the values that break it; empty if none."""

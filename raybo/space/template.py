@@ -251,9 +251,15 @@ def template_from_json(description: Any) -> Any:
 
 
 def _guesses(description: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: description[name] for name in ("guess", "next_guesses") if name in description}
+    given = {"guess": description["guess"]} if "guess" in description else {}
+    return given | {"next_guesses": _next_guesses(description)}
+
+
+def _next_guesses(description: Mapping[str, Any]) -> list[Any]:
+    """Return the next guesses, of which there was one at most before there were several."""
+    return description.get("next_guesses") or ([description["next_guess"]] if "next_guess" in description else [])
 
 
 def _guess_from_json(description: Mapping[str, Any], choices: list[Any]) -> dict[str, Any]:
     given = {"guess": choices[description["guess"]]} if "guess" in description else {}
-    return given | {"next_guesses": [choices[i] for i in description.get("next_guesses", ())]}
+    return given | {"next_guesses": [choices[i] for i in _next_guesses(description)]}

@@ -247,6 +247,15 @@ def test_spaces_are_read_from_json():
         "inner": {"size": raybo.Ordinal([8, 16]), "constant": 3},
     }
     assert "max_depth" in space_of("xgboost")
+    null = {"type": "categorical", "choices": [None, "balanced"], "guess": None, "next_guesses": ["balanced"]}
+    assert space_of({"weight": null}) == {
+        "weight": raybo.Categorical([None, "balanced"], guess=None, next_guesses=["balanced"])
+    }
+    assert space_of({"x": {"type": "float", "low": 0, "high": 1, "guess": None}}) == {"x": raybo.Float(0, 1)}
+    branches = [{"deep": {"type": "integer", "low": 1, "high": 9}}, {"flat": 1}]
+    opened = {"type": "categorical", "choices": branches, "guess": branches[1], "next_guesses": branches[:1]}
+    own = [{"deep": raybo.Integer(1, 9)}, {"flat": 1}]
+    assert space_of({"net": opened}) == {"net": raybo.Categorical(own, guess=own[1], next_guesses=own[:1])}
     assert space_of({"model": {"type": {"type": "integer", "low": 0, "high": 1}}}) == {
         "model": {"type": raybo.Integer(0, 1)}
     }

@@ -339,7 +339,7 @@ def test_wrong_use_is_told():
             quick(**{name: value}).fit(X, Y)
     with pytest.raises(MethodError, match="there is no method 'autto'; did you mean 'auto'"):
         quick(method="autto").fit(X, Y)
-    with pytest.raises(SpaceError, match="C: a parameter must be"):
+    with pytest.raises(SpaceError, match="a space needs at least one parameter"):
         quick(space={"C": 3}).fit(X, Y)
     for name, value in {"metrics": {"accuracy": "max", "recall": "max"}, "constraints": {"size": "<= 3"}}.items():
         with pytest.raises(MethodError, match=f"RayboSearchCV searches for one score and takes no {name}; name one of"):
@@ -430,6 +430,20 @@ def test_a_list_of_dicts_is_a_conditional_choice():
 def test_unsearchable_parameters_are_refused_with_a_remedy(written, message):
     with pytest.raises(SpaceError, match=message):
         space_of({"C": written})
+
+
+@pytest.mark.parametrize("make", raybo.spaces.READY.values())
+def test_a_ready_space_is_one_of_scikit_learn_too(make):
+    assert space_of(make()) == raybo.Space(make())
+
+
+def test_single_numbers_are_constants():
+    space = space_of({"C": [1.0, 2.0], "degree": 3, "coef0": np.float64(0.5), "shrinking": True, "random_state": None})
+    assert space.names == ["C"]
+    config = raybo.Searcher(space, seed=0).ask().config
+    assert {name: config[name] for name in config if name != "C"} == {
+        "degree": 3, "coef0": 0.5, "shrinking": True, "random_state": None
+    }  # fmt: skip
 
 
 def test_a_raybo_space_is_used_unchanged():

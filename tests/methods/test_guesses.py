@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from raybo import methods
+from raybo import methods, spaces
 from raybo.acquisition.guess_weight import Belief, Believing
 from raybo.common.errors import SpaceError
 from raybo.methods.parts.guesses import held
@@ -15,6 +15,7 @@ from raybo.record.origin import Origin
 from raybo.reporting.summary import range_in_words
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Ordinal, Space
+from raybo.space.template import template_from_json
 from raybo.testing.methods import context_of, observed
 from tests.methods.test_contract import SLOW
 
@@ -86,12 +87,10 @@ def test_several_next_guesses_are_kept_and_checked():
     assert range_in_words(NEXT["n"]) == "1 to 12, integers, guessed 3, then 9"
     assert SEVERAL["n"].next_guesses == (9,)
     assert "guess='a', next_guesses=['a', None]" in repr(SEVERAL["k"])
-    with pytest.raises(SpaceError, match=r"'d' is not one of .*; next_guesses may only hold its values"):
+    with pytest.raises(SpaceError, match=r"'d' is not one of .*; next guesses must be values of the parameter"):
         Space({"k": Categorical(["a", "b"], guess="a", next_guesses=["d"])})
-    with pytest.raises(SpaceError, match=r"next_guesses must be a list of its values, got 0\.5"):
+    with pytest.raises(SpaceError, match=r"next_guesses must be a list of values of the parameter, got 0\.5"):
         Float(0, 1, guess=0.3, next_guesses=0.5)
-    with pytest.raises(SpaceError, match=r"the guesses break the rule 'lr < 0\.2': lr=0\.3"):
-        Space(SEVERAL, where="lr < 0.2")
 
 
 @pytest.mark.parametrize("name", ["auto", "random", "turbo"])
@@ -101,7 +100,7 @@ def test_the_second_trial_is_at_the_next_guesses(name):
     assert first.config == {"lr": 1e-3, "n": 3, "k": "b", "z": 0.5}
     assert second.config == {"lr": 0.1, "n": 9, "k": "b", "z": 0.5}
     assert [trial.origin for trial in (first, second, third)] == [Origin.GUESSED, Origin.GUESSED, None]
-    assert searcher.explain(second) == "where the best may lie by the next guesses"
+    assert searcher.explain(second) == "at number 1 of the next guesses"
 
 
 def test_known_next_guesses_are_not_repeated():
@@ -150,10 +149,45 @@ def test_next_guesses_are_kept_and_checked():
     assert repr(NEXT["n"]) == "Integer(low=1, high=12, log=False, step=1, guess=3, next_guesses=[9])"
     with pytest.raises(SpaceError, match=r"next_guesses=\[3\] without a guess"):
         Integer(1, 12, next_guesses=[3])
-    with pytest.raises(SpaceError, match="next_guesses may only hold its values"):
+    with pytest.raises(SpaceError, match="next guesses must be values of the parameter"):
         Integer(1, 12, guess=3, next_guesses=[9, 13])
-    with pytest.raises(SpaceError, match="the guesses break the rule"):
-        Space(NEXT, where=["n < 8"])
+
+
+def test_next_guesses_that_break_a_rule_move_to_where_it_holds():
+    space = Space(NEXT, where=["n < 8"])
+    searcher = Searcher(space, "random", seed=0)
+    first, second = searcher.ask(), searcher.ask()
+    assert (first.config["n"], second.config["n"]) == (3, 7)
+    assert second.origin is Origin.GUESSED
+    trees = Space(spaces.xgboost(), where="n_estimators * learning_rate <= 60")
+    asked = Searcher(trees, "random", seed=0).ask(4)
+    assert all(trial.config["n_estimators"] * trial.config["learning_rate"] <= 60 for trial in asked)
+
+
+def test_rules_of_a_branch_that_the_guesses_close_do_not_apply():
+    branches = [{"k": "A", "p": Integer(1, 9, guess=8)}, {"k": "B", "q": Integer(1, 9, guess=2)}]
+    space = Space({"m": Categorical(branches, guess=branches[1]), "w": Integer(1, 9, guess=9)}, where="m.A.p * w <= 20")
+    assert Searcher(space, "random", seed=0).ask().config == {"m": {"k": "B", "q": 2}, "w": 9}
+    with pytest.raises(SpaceError, match=r"the guesses break the rule 'm.A.p \* w <= 20': m.A.p=8, w=9"):
+        Space({"m": Categorical(branches), "w": Integer(1, 9, guess=9)}, where="m.A.p * w <= 20")
+
+
+@pytest.mark.parametrize("given", ["add", "enqueue"])
+def test_the_belief_is_in_a_guess_whose_result_is_the_users(given):
+    searcher = Searcher({"x": Float(0, 1, guess=0.2, next_guesses=[0.8, 0.6])}, "ei", mode="max", seed=0)
+    if given == "add":
+        searcher.add({"x": 0.2}, 0.0)
+    else:
+        searcher.enqueue({"x": 0.2})
+    for _ in range(2 + (given == "enqueue")):
+        trial = searcher.ask()
+        searcher.tell(trial, -abs(trial.config["x"] - 0.2))
+    assert held(searcher.history).guess == pytest.approx([0.2])
+
+
+def test_the_only_next_guess_of_an_earlier_journal_is_read():
+    former = {"type": "float", "low": 0, "high": 1, "log": False, "step": None, "guess": 0.2, "next_guess": 0.8}
+    assert template_from_json(former) == Float(0, 1, guess=0.2, next_guesses=[0.8])
 
 
 def test_known_guesses_are_not_repeated():

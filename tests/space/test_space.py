@@ -198,7 +198,7 @@ BAD_PARAMETERS = [
     (lambda: Categorical(["a", "b", "a"]), "Categorical: each choice may be given once, got 'a' twice"),
     (lambda: Ordinal([1, 1]), "Ordinal: each choice may be given once, got 1 twice"),
     (lambda: Ordinal([Float(0, 1)]), "Ordinal: a value of an Ordinal cannot contain parameters"),
-    (lambda: Float(0, 1, guess=2), "Float: 2.0 lies outside [0.0, 1.0]; a guess must be one of its values"),
+    (lambda: Float(0, 1, guess=2), "Float: 2.0 lies outside [0.0, 1.0]; a guess must be a value of the parameter"),
 ]
 BAD_SPACES = [
     ({"lr": b"x"}, "lr: a parameter must be Float, Integer, Categorical or Ordinal, got b'x'"),

@@ -6,8 +6,9 @@ What it does, and why:
   quarter of a short study) if choices open parameters of their own, as a model commits itself to a branch early, and if
   there are several metrics or constraints.
 - If the user guesses where the best lies, the first point is there, and four are tried, two of them without regard
-  to the guess: the least that shows whether it holds (see `guesses`). After them it weighs the expected improvement
-  alone: added to a bound it would hold every other proposal near the guess long after the results know better.
+  to the guess: the least that shows whether it holds (see `guesses`). Next guesses take the place of these three.
+  After them it weighs the expected improvement alone: added to a bound it would hold every other proposal near the
+  guess long after the results know better.
 - Values are clipped four robust standard deviations below their median and then made as normal as a power can make
   them, so that a steep wall or a penalty does not set the scale on which the good values are told apart.
 - Three Gaussian processes that assume different things, and a say for each by how well it explains the results: see

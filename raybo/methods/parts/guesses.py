@@ -18,8 +18,10 @@ import numpy as np
 from raybo.acquisition import Acquisition
 from raybo.acquisition.guess_weight import Belief, Believing
 from raybo.record.history import History, Proposal
-from raybo.record.origin import NEXT_GUESS, Origin
+from raybo.record.origin import NEXT_GUESS, Origin, origin_of
 from raybo.record.states import State
+from raybo.record.trial import Record
+from raybo.space.cube import Cube
 
 PLANNED = 50  # trials, where nobody said how many
 SHARE = 10  # of the planned trials, one of so many is beta
@@ -40,13 +42,23 @@ def held(history: History) -> Belief | None:
         return None
     finished = [record for record in history.records if record.state is State.FINISHED]
     y, feasible = history.y, history.feasible
-    guessed = [i for i, record in enumerate(finished) if record.tags.get("origin") == Origin.GUESSED]
-    best = max(guessed, key=lambda i: (feasible[i], y[i]), default=None)
+    turns = {i: turn for i, record in enumerate(finished) if (turn := _turn(history.cube, record)) is not None}
+    best = max(turns, key=lambda i: (feasible[i], y[i]), default=None)
     led = [y[i] for i, record in enumerate(finished) if i == best or "by_guess" in record.tags]
     others = [y[i] for i, record in enumerate(finished) if "sobol" in record.tags and "by_guess" not in record.tags]
     if led and len(others) >= OTHERS and np.median(led) < np.median(others):
         return None
-    return Belief.of(history.cube, 0 if best is None else int(finished[best].tags.get(NEXT_GUESS, 0)))
+    return Belief.of(history.cube, 0 if best is None else turns[best])
+
+
+def _turn(cube: Cube, record: Record) -> int | None:
+    """At which of the guesses a trial is, from 0; None if at none. With next ones, the user's own trials count too."""
+    if record.tags.get("origin") == Origin.GUESSED:
+        return int(record.tags.get(NEXT_GUESS, 0))
+    if cube.guess is None or cube.turns == 1 or origin_of(record.tags) not in (Origin.ADDED, Origin.ENQUEUED):
+        return None
+    points = [cube.guess, *cube.next_guesses]
+    return next((turn for turn, x in enumerate(points) if np.array_equal(record.x, x)), None)
 
 
 def believing(acquisition: Acquisition, history: History) -> Acquisition:
