@@ -180,8 +180,8 @@ def study_struck_by(kinds: list[Kind], place: Place, method: str) -> PlannedStud
         method=method,
         seed=1,
         workers=2 if place is Place.OWN else None,
-        trials=80 + 10 * len(kinds),
-        trial_seconds=0.3,
+        trials=40 + 4 * len(kinds),
+        trial_seconds=0.8,  # to sleep costs less than to propose more trials
         kills=tuple(Kill(kind, events=6, delay=0.1, which=0.5, seconds=8.0) for kind in kinds),
     )
 
