@@ -43,6 +43,7 @@ PARTS = {
     "validation": (lcbench.OTHERS[:10], range(100, 110)),
     "left": (lcbench.LEFT, range(300, 310)),  # for what cost is worth on tasks that nothing was tried on
     "all": ((*lcbench.INSTANCES, *lcbench.OTHERS, *lcbench.LEFT), range(600, 630)),  # for when to stop, with new seeds
+    "further": ((*lcbench.INSTANCES, *lcbench.OTHERS, *lcbench.LEFT), range(700, 730)),  # the same
 }
 TARGETS = {"lcbench": 0.8, "boosting": 0.8, "equal": 1.05}
 RIVALS = {"flaml": "flaml", "smac": "smac"}  # and the packages that they need

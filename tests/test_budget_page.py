@@ -43,5 +43,19 @@ def test_the_shares_are_those_of_the_kept_searches(kind):
     found = list(stops.figures(kind, problems, range(seeds[0], seeds[-1] + 1), ROWS))
     shares = [f"{figure.measured.split(';')[0]})" for figure in found]
     for price, share in zip(stops.PRICES, shares, strict=True):
-        [line] = [line for line in PAGE.splitlines() if line.startswith(f"| {price:g} |")]
+        [line, _] = [line for line in PAGE.splitlines() if line.startswith(f"| {price:g} |")]
         assert share in line
+
+
+@pytest.mark.parametrize(
+    ("kind", "seeds"), [("boosting", (800, 2)), ("boosting", (900, 2)), ("lcbench", (800, 4)), ("lcbench", (900, 2))]
+)
+def test_the_further_shares_are_those_of_the_kept_searches(kind, seeds):
+    path, (first, count) = DOCS / "stops-further.jsonl", seeds
+    found = [row["problem"] for row in kept(path) if (row["kind"], row["seed"]) == (kind, first)]
+    problems = [SimpleNamespace(kind=kind, name=name) for name in found]
+    assert len(problems) == 30
+    figures = list(stops.figures(kind, problems, range(first, first + count), path))
+    for price, figure in zip(stops.PRICES, figures, strict=True):
+        [_, line] = [line for line in PAGE.splitlines() if line.startswith(f"| {price:g} |")]
+        assert f"{figure.measured.split(';')[0]})" in line
