@@ -10,7 +10,7 @@ after it are, for trees, the configurations that together with the default did b
 each chosen for what the others leave to be gained [M]. What is 0 by default and otherwise set on a logarithmic scale is
 an `Ordinal` that begins with 0. A keyword narrows or replaces a parameter:
 
-    max_depth=(2, 8)                  the part of its range from 2 to 8
+    max_depth=(2, 8)                  the part of its range, or those of its values, from 2 to 8
     gamma=[0.0, 1.0]                  these of its values; of a range, in this order
     learning_rate=0.1                 a constant
     max_depth=raybo.Integer(1, 20)    another parameter
@@ -268,6 +268,12 @@ def _as_changed(name: str, parameter: Any, change: Any) -> Any:
         within = [min(max(guess, low), high) for guess in (parameter.guess, *parameter.next_guesses)]
         narrow: Any = {"low": low, "high": high, "guess": within[0], "next_guesses": within[1:]}
         return replace(parameter, **narrow)
+    if isinstance(change, tuple) and isinstance(parameter, Ordinal) and any(map(is_number, parameter.choices)):
+        if len(change) != 2 or not all(map(is_number, change)):
+            raise SpaceError(f"{name}: its values are narrowed by (low, high) or a list of them, got {shown(change)}")
+        change = [value for value in parameter.choices if is_number(value) and change[0] <= value <= change[1]]
+        if not change:
+            raise SpaceError(f"{name}: none of {shown(list(parameter.choices))} lies in that range; give another")
     if isinstance(change, list) and isinstance(parameter, (Float, Integer, Categorical)):
         kept = [parameter.accept(value, name) for value in change]
         kind = type(parameter) if isinstance(parameter, Categorical) else Ordinal

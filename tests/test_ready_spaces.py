@@ -129,6 +129,10 @@ def test_keywords_narrow_and_replace():
     assert changed["reg_lambda"] == raybo.Float(0, 1)
     assert set(changed) == set(spaces.xgboost()) - {"reg_alpha", "colsample_bytree"}
     assert not spaces.random_forest(max_depth=[2, 4])["max_depth"].has_guess
+    assert spaces.random_forest(max_depth=(2, 8))["max_depth"] == raybo.Ordinal([2, 4, 8])
+    assert spaces.xgboost(gamma=(0.0, 0.01))["gamma"] == raybo.Ordinal(
+        [0.0, 1e-3, 0.01], guess=0.0, next_guesses=[0.0] * 3
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,6 +143,11 @@ def test_keywords_narrow_and_replace():
         (lambda: spaces.svm(C=(1, 2, 3)), r"svm: C: a range is narrowed by \(low, high\), got \(1, 2, 3\)"),
         (lambda: spaces.svm(C=(1, 5_000)), r"svm: C: 5000.0 lies outside \[0.0009765625, 1024.0\]"),
         (lambda: spaces.svm(C=(2, 1)), "svm: C: low must be below high"),
+        (
+            lambda: spaces.xgboost(gamma=(1, 2, 3)),
+            r"xgboost: gamma: its values are narrowed by \(low, high\) or a list",
+        ),
+        (lambda: spaces.xgboost(gamma=(3, 9)), r"xgboost: gamma: none of \[.* lies in that range; give another"),
         (lambda: spaces.lora(r=[3]), "lora: r: 3 is not one of"),
         (lambda: spaces.svm(features=0), "svm: features must be a whole number from 1"),
     ],
