@@ -73,6 +73,7 @@ class Hosts:
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_worker_cap_enabled": "false",
             "RAY_worker_niceness": "0",
+            "RAY_prestart_worker_first_driver": "0",  # no workers that nobody has asked for
             "RAY_TMPDIR": self.directory,
             "OPENBLAS_NUM_THREADS": "1",
             # a lost node is noticed in seconds rather than in a minute
