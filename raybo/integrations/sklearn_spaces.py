@@ -72,7 +72,7 @@ def _read(values: Any, name: str) -> Any:
     if isinstance(values, range) and len(values) > 0:
         return Integer(min(values), max(values), step=abs(values.step) if len(values) > 1 else 1)
     if values is None or isinstance(values, (bool, int, float, np.bool_, np.number)):
-        return values  # a constant
+        return values.item() if isinstance(values, np.generic) else values  # a constant
     if hasattr(values, "rvs"):
         return _range_of(values, name)
     if getattr(values, "ndim", 1) != 1:

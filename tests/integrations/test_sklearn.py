@@ -438,12 +438,13 @@ def test_a_ready_space_is_one_of_scikit_learn_too(make):
 
 
 def test_single_numbers_are_constants():
-    space = space_of({"C": [1.0, 2.0], "degree": 3, "coef0": np.float64(0.5), "shrinking": True, "random_state": None})
+    space = space_of({"C": [1.0, 2.0], "degree": np.int64(3), "coef0": 0.5, "shrinking": True, "random_state": None})
     assert space.names == ["C"]
     config = raybo.Searcher(space, seed=0).ask().config
     assert {name: config[name] for name in config if name != "C"} == {
         "degree": 3, "coef0": 0.5, "shrinking": True, "random_state": None
     }  # fmt: skip
+    assert type(config["degree"]) is int
 
 
 def test_a_raybo_space_is_used_unchanged():
