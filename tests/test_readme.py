@@ -2,9 +2,10 @@
 
 A page is read in its order, in an empty directory beside `trials/`. Its Python blocks share a namespace; a block that
 begins with a comment such as `# trials/papers/mine.py` is saved there first, and one that defines an objective as a
-file of the objective's name. Its shell blocks run in this process, with 6 trials per study and 2 repeats whatever they
-say; what installs something, needs a cluster or takes hours is only checked: commands and options, extras, modules and
-experiments exist. SQL blocks run on the page's journal. A line `<!-- not run: why -->` before a block leaves it out.
+file of the objective's name; `raybo.tune` runs at most 20 trials. Its shell blocks run in this process, with 4 trials
+per study and 2 repeats whatever they say; what installs something, needs a cluster or takes hours is only checked:
+commands and options, extras, modules and experiments exist. SQL blocks run on the page's journal. A line
+`<!-- not run: why -->` before a block leaves it out.
 
 A table that sets another library beside raybo is run cell by cell: theirs with the names that the page's first Python
 block has left behind, ours with those of the page so far.
@@ -50,7 +51,9 @@ NOT_RUN = {".", "git", "pytest", "ruff", "mypy", "lint-imports", "ray", "ssh", "
 NOT_RUN |= {"chmod", "sphinx-build"}
 ON_A_CLUSTER = {"attach", "stop", "submit", "jobs", "fetch"}
 SERVES = {"view", "mcp"}  # until Ctrl-C, or the end of its input
-TRIALS, REPEATS = "6", "2"
+TRIALS, REPEATS = "4", "2"
+OF_TRAINERS = {"boosted.py": "2"}  # their trials start seven processes each
+TRIALS_IN_PYTHON = 20
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,7 @@ def read_page(path, folder, monkeypatch):
     for file in (ROOT / "trials").iterdir():
         if file.name != "papers":
             (folder / "trials" / file.name).symlink_to(file)
+    monkeypatch.setattr(raybo, "tune", _with_few_trials(raybo.tune))
     namespace, theirs = {"__name__": "__main__"}, {}
     for block in blocks(path):
         if block.language in LIBRARIES:
@@ -141,6 +145,15 @@ def read_page(path, folder, monkeypatch):
                 f"{block.where}: a block of {block.language or 'no language'}"
             )
     return namespace
+
+
+def _with_few_trials(tune):
+    def with_few_trials(*given, **options):
+        if "trials" in options:
+            options["trials"] = min(options["trials"], TRIALS_IN_PYTHON)
+        return tune(*given, **options)
+
+    return with_few_trials
 
 
 def run_side_by_side(block, theirs, ours):
@@ -199,7 +212,7 @@ def raybo_command(arguments, where, folder, monkeypatch):
 
 def shortened(name, rest):
     """The same command with so few trials and repeats that it takes seconds."""
-    cut = {"--trials": TRIALS} if name in ("tune", "compare") else {}
+    cut = {"--trials": OF_TRAINERS.get(rest[0], TRIALS)} if name in ("tune", "compare") else {}
     cut |= {"--repeats": REPEATS} if name in ("compare", "reproduce") else {}
     kept = [word for i, word in enumerate(rest) if word not in cut and (i == 0 or rest[i - 1] not in cut)]
     return [*kept, *(word for pair in cut.items() for word in pair)]
@@ -220,7 +233,7 @@ def test_a_page_is_run_as_it_stands(page, folder, monkeypatch, ray_session):
         pytest.importorskip(NEEDED[page], reason=f"{NEEDED[page]} is not installed")
     namespace = read_page(PAGES[page], folder, monkeypatch)
     if page == "docs/tutorials/first-study.md":
-        assert namespace["study"].count(raybo.State.FINISHED) == 60
+        assert namespace["study"].count(raybo.State.FINISHED) == TRIALS_IN_PYTHON
     if page in ("README.md", "docs/tutorials/first-study.md"):
         assert namespace["searcher"].best.value > 0.9
 

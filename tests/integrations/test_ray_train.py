@@ -172,19 +172,16 @@ def left_of_trainers(ray):
 @pytest.mark.ray
 @pytest.mark.timeout(900)
 class TestOnRay:
-    def test_a_trainers_reports_are_the_trials(self, ray_session, study):
-        (trial,) = study()[0].trials
-        assert trial.state is State.FINISHED, trial.reason
-        assert trial.value == pytest.approx(trial.config["x"] + 1 / STEPS)
-        assert trial.checkpoint is not None
-        until(lambda: not left_of_trainers(ray_session), "the trainer to end")
-
-    def test_a_verdict_ends_the_trainer(self, ray_session, study):
+    def test_a_trainers_reports_are_the_trials_and_a_verdict_ends_it(self, ray_session, study):
         found, lines = study(
             trials=2, enqueue=[{"x": 0.1}, {"x": 0.9}], scheduler="median", scheduler_options={"startup": 1}
         )
-        assert [trial.state for trial in found.trials] == [State.FINISHED, State.PRUNED]
-        assert len(found.trials[1].reports) < STEPS
+        whole, pruned = found.trials
+        assert whole.state is State.FINISHED, whole.reason
+        assert whole.value == pytest.approx(whole.config["x"] + 1 / STEPS)
+        assert whole.checkpoint is not None
+        assert pruned.state is State.PRUNED, pruned.reason
+        assert len(pruned.reports) < STEPS
         until(lambda: not any(is_alive(line[3]) for line in lines), "the workers to end")
         until(lambda: not left_of_trainers(ray_session), "the trainers to end")
 
