@@ -226,6 +226,28 @@ def test_reports_have_the_form_of_results_with_a_cost():
         searcher.report(trial, {"tokens": 3.0})
 
 
+def test_trials_without_a_result_cost_what_they_reported_last(tmp_path):
+    with Searcher(
+        {"x": raybo.Float(0, 1)}, budget=100, cost="tokens", steps=5, scheduler="median", storage=tmp_path / "a.db"
+    ) as searcher:
+        for end in (searcher.prune, lambda trial: searcher.fail(trial, "broken")):
+            trial = searcher.ask()
+            for step in (1, 2):
+                searcher.report(trial, {"value": 0.3, "tokens": 10.0 * step})
+            end(trial)
+        searcher.fail(searcher.ask(), "it said nothing")
+        assert searcher.budget_left == 60
+    with Searcher({"x": raybo.Float(0, 1)}, steps=5, scheduler="median", storage=tmp_path / "a.db") as searcher:
+        assert searcher.budget_left == 60
+
+
+def test_a_budget_of_cost_is_a_number(tmp_path):
+    with Searcher({"x": raybo.Float(0, 1)}, budget="1e2", cost="tokens", storage=tmp_path / "a.db") as searcher:
+        assert searcher.budget_left == 100
+    with pytest.raises(MethodError, match="budget with a price or a cost must be a plain number"):
+        Searcher({"x": raybo.Float(0, 1)}, budget="2h", storage=tmp_path / "a.db")
+
+
 def test_a_use_beyond_every_float_is_kept(tmp_path):
     with Searcher({"x": raybo.Float(0, 1)}, budget=1.5e308, storage=tmp_path / "a.db") as searcher:
         for trial in searcher.ask(2):

@@ -139,7 +139,7 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
         "priors",
         multiple=True,
         metavar="OLD.db|DIR|auto",
-        help="Begin where an earlier study of a like job expects the best; a directory or a quoted pattern for all "
+        help="Begin where an earlier study of a similar job found the best; a directory or a quoted pattern for all "
         "journals there that fit, auto for those beside this study's; repeatable. See `raybo priors`.",
     ),
     click.option(

@@ -28,10 +28,11 @@ def require_result(study: Study, path: Path) -> None:
     if not study.trials:
         raise TrialError(f"no trial was started; see raybo show {path}")
     last = next((t for t in reversed(study.trials) if t.state in FAILURES), None)
-    why = f"; the last one: {last.reason}" if last else ""
-    raise TrialError(
-        f"none of the {len(study.trials)} trials has finished{why}; see raybo show {path}, and --retry-failed"
-    )
+    if last is None:
+        raise TrialError(f"no trial has finished{f': {study.ended}' if study.ended else ''}; see raybo show {path}")
+    count = len(study.trials)
+    none = f"none of the {count} trials has finished; the last one" if count > 1 else "the only trial has not finished"
+    raise TrialError(f"{none}: {last.reason}; see raybo show {path}, and --retry-failed")
 
 
 def conclude(console: Console, study: Study, path: Path) -> None:
@@ -65,23 +66,20 @@ def conclude(console: Console, study: Study, path: Path) -> None:
     budget = study.history.budget
     spent = 0.0 if budget is None else used_of(study.events, budget)
     shown = "" if budget is None else f", {_used(spent, budget)}"
-    more = f"; {_further(budget, spent, ran)} would continue it" if ended >= (study.planned or 0) else ""
+    is_left = budget is not None and spent < budget.amount
+    further = _further(None if is_left and study.planned else budget, spent, ran)
+    more = f"; {further} would continue it" if ended >= (study.planned or 0) else ""
     known = f" and {counted(ended - ran, 'known result')}" if ended > ran else ""
     summary = f"{counted(ran, 'trial')}{known}{shown}, kept in {path}{more}"
     console.print(summary, style="dim", highlight=False, soft_wrap=True)
 
 
 def _used(spent: float, budget: Budget) -> str:
-    """Return how much of a budget is used, all of it: "2,100 of 50 tokens used"."""
-    from raybo.record.budget import duration
+    """Return how much of a budget is used: "1,500,000 of 2,000,000 tokens used"."""
+    from raybo.record.budget import duration, number_in_words
 
-    limit = str(budget) if budget.cost is None else f"{_amount(budget.amount)} {budget.cost}"
     whole = duration(round(spent, 1 if spent < WHOLE else 0))
-    return f"{whole if budget.is_time else _amount(spent)} of {limit} used"
-
-
-def _amount(number: float) -> str:
-    return f"{number:,.0f}" if number >= 1_000 else f"{number:.4g}"
+    return f"{whole if budget.is_time else number_in_words(spent)} of {budget} used"
 
 
 def _further(budget: Budget | None, spent: float, ran: int) -> str:
@@ -91,8 +89,7 @@ def _further(budget: Budget | None, spent: float, ran: int) -> str:
     if budget is None:
         return f"--trials {2 * max(1, ran)}"
     twice = 2 * budget.amount if spent <= SLIGHTLY * budget.amount else float(f"{2 * spent:.4g}")
-    if budget.cost is not None:
-        return f"--budget {twice:g} --cost {budget.cost}"
-    if budget.price is None:
+    if budget.is_time:
         return f"--budget {duration(twice)}"
-    return f"--budget {twice:g} --price {budget.price:g}"
+    unit = f"--cost {budget.cost}" if budget.cost is not None else f"--price {budget.price:g}"
+    return f"--budget {int(twice) if twice.is_integer() else f'{twice:g}'} {unit}"

@@ -155,7 +155,7 @@ def tune_arguments(
             if nested): `{"drop": 0.0}`.
         enqueue: configurations to run first, all of them, even if there are more than `trials`; the method proposes
             what one leaves out. A pair of a configuration and a value is added as a known result.
-        prior: earlier studies of the same job or of like ones, on other data say: studies, journals, directories or
+        prior: earlier studies of the same job or of similar ones, on other data say: studies, journals, directories or
             patterns of journals, or "auto" for those that fit beside this study's journal. The first trials are where
             they expect the best; their values are never mixed with this study's, so metric, scale and ranges may
             differ. What they know is kept in the journal, and their own journals are not needed again.

@@ -7,11 +7,11 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from raybo import journal
 from raybo.common.errors import JournalError, ObjectiveError, RayError
@@ -35,18 +35,16 @@ from raybo.job.objective import Objective
 from raybo.job.shared_data import Shared, is_data, sending, shared_by, size_of, token_of
 from raybo.journal import Journal, requests
 from raybo.journal.side_files import is_uri
+from raybo.record.budget import budget_of
 from raybo.record.code_changes import last_code, other_code
 from raybo.record.description import Description
 from raybo.record.event_fields import Code
-from raybo.record.events import EarlierStudy, Event, artifacts_of
+from raybo.record.events import EarlierStudy, Event, Planned, artifacts_of
 from raybo.searcher import Searcher
 from raybo.searcher.priors import AUTO, new_priors
 from raybo.searcher.wanted import Wanted
 from raybo.study import warm_start
 from raybo.study.study import Study
-
-if TYPE_CHECKING:
-    pass
 
 log = logging.getLogger("raybo")
 
@@ -62,28 +60,28 @@ def tune(given: Arguments) -> Study:
         path = given.storage or Path(scratch, "study.db")
         started = time.monotonic()
         code = code_of(given.objective)
-        searcher, description, events = _begin(given, path, code)  # a wrong journal is refused before Ray starts
+        run, searcher, description, events = _begin(given, path, code)  # a wrong journal is refused before Ray starts
         last = events[-1].number if events else 0
         planned = partial(
             Plan,
             description=description,
             path=path,
-            options=given.run,
-            trials=None if (wanted := given.run.wanted_trials) is None else wanted + warm_start.count_added(events),
+            options=run,
+            trials=None if (wanted := run.wanted_trials) is None else wanted + warm_start.count_added(events),
             driver=os.getpid(),
             begun=started,
             is_kept=given.storage is not None,
             known=last,
-            artifacts=given.run.artifacts or next(filter(_is_there, artifacts_of(events)), None),
+            artifacts=run.artifacts or next(filter(_is_there, artifacts_of(events)), None),
             directories=_directories(searcher),
             code=code,
         )
         try:
-            with watching(False if given.run.detach and given.watch is None else given.watch) as watch:
-                if given.run.in_process:
+            with watching(False if run.detach and given.watch is None else given.watch) as watch:
+                if run.in_process:
                     InProcess(planned(workers=1, after=last), given.objective, watch).run()
                 else:
-                    _run(given.objective, given.run, planned, last, watch)
+                    _run(given.objective, run, planned, last, watch)
         except RayError:
             if not journal.read(path, description)[1]:  # nothing has begun: leave nothing for the next command to match
                 path.unlink()
@@ -92,14 +90,16 @@ def tune(given: Arguments) -> Study:
         return Study(description.over(searcher.space, searcher.context), events, given.storage)
 
 
-def _begin(given: Arguments, path: Path, code: Code | None) -> tuple[Searcher, Description, list[Event]]:
+def _begin(given: Arguments, path: Path, code: Code | None) -> tuple[RunOptions, Searcher, Description, list[Event]]:
     """Begin or continue the study's journal, with what is known from elsewhere, and let the journal go.
 
     Returns:
-        a searcher that knows of no trials, the description as the journal keeps it, and the journal's events.
+        the options of the run, a searcher that knows of no trials, the description as the journal keeps it, and the
+        journal's events.
     """
     goals = given.objective.goals
     with contextlib.closing(Journal(path)) as opened:
+        run = _continued(given.run, opened.events, path)
         searcher = searcher_for(
             given.objective,
             given.method,
@@ -123,11 +123,30 @@ def _begin(given: Arguments, path: Path, code: Code | None) -> tuple[Searcher, D
             raise JournalError(
                 f"{path}: {changed}; restore that code, use another file, or leave out --same-code (same_code=True)"
             )
+        if opened.description is None and (name := goals.doubtful):
+            log.warning('%s: %s is maximised; mode="min" minimises it', path.name, name)
         opened.begin(description)
         requests.forget_stops(path)
         if changed:
             log.warning("%s: %s; the study continues, and marks them", path.name, changed)
-        return searcher, description, opened.events + warm_start.enter(opened, searcher, known, priors)
+        return run, searcher, description, opened.events + warm_start.enter(opened, searcher, known, priors)
+
+
+def _continued(run: RunOptions, events: Sequence[Event], path: Path) -> RunOptions:
+    """Return the options, with the cost that the trials in the journal have, unless the options say what counts.
+
+    Raises:
+        JournalError: the journal's budget is no time, and it is not said of what this one is.
+    """
+    before = next((event for event in reversed(events) if isinstance(event, Planned)), None)
+    if before is None or run.price is not None or run.cost is not None or run.max_minutes is not None:
+        return run
+    if run.budget is None:
+        return replace(run, cost=before.cost)
+    if (earlier := budget_of(before)) is None or earlier.is_time:
+        return run
+    unit = f"--cost {earlier.cost}" if earlier.cost else f"--price {earlier.price:g}"
+    raise JournalError(f"{path}: its budget is {earlier}; give {unit} too, or a time by --max-minutes")
 
 
 def _is_there(place: str) -> bool:

@@ -41,9 +41,7 @@ from raybo.journal import requests
 from raybo.record.events import KINDS, LOST, MEMORY, STOP_REASON, Asked, Begun, ContextObserved, EventData
 from raybo.record.origin import Origin
 from raybo.record.states import State
-from raybo.schedulers.rule import JOB
 from raybo.searcher import trial_seed
-from raybo.study.confirmation import still_to_run
 
 SHOW_SECONDS = 0.2  # between two updates of the display
 LOOK_SECONDS = 1.0  # between two looks for requests while a trial reports
@@ -147,8 +145,10 @@ class InProcess:
         searcher = self.log.searcher
         if not (self.ending.enough or self.log.has_asked_enough()):
             return self._asked(self.log.propose(searcher.history))  # which Ctrl-C may cut short
-        if self._to_confirm is None and self.plan.options.confirm is not None:
-            self._to_confirm = deque(still_to_run(self.plan.options.confirm, searcher.trials, searcher.history))
+        if self._to_confirm is None:
+            self._to_confirm = deque(self.log.to_confirm())
+        elif self.log.is_over:
+            self._to_confirm.clear()
         if not self._to_confirm:
             return None
         number = self._to_confirm.popleft()
@@ -207,7 +207,7 @@ class InProcess:
                     if occurrence is Occurrence.RETURNED:
                         occurrence, data = self.judge.result(life.trial, data)
                     elif occurrence is Occurrence.LEFT:
-                        data = {"rule": JOB, **data}
+                        occurrence, data = self.judge.left(life.trial, data)
                     if self._apply(current, occurrence, data).submit:  # the disk was full
                         self._interrupted.append(life.trial)
                 self.log.commit()
@@ -244,6 +244,7 @@ class InProcess:
                         send_context,
                         partial(ReportSender, info, receive, checkpoints),
                         (OutOfTime, KeyboardInterrupt),
+                        self.log.searcher.history.cost,
                     )
             except OutOfTime:
                 self._check_time()

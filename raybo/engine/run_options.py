@@ -43,12 +43,6 @@ def _whole(value: Any, name: str, at_least: int = 1) -> int:
     return whole_number(value, name, at_least)
 
 
-def _budget(value: Any, name: str) -> float:
-    from raybo.record.budget import seconds_of
-
-    return seconds_of(value, name)
-
-
 def _flag(value: Any, name: str) -> bool:
     from raybo.common.arguments import truth
 
@@ -117,10 +111,10 @@ class RunOptions:
     )
     budget: float | str | None = argument(
         None,
-        _budget,
+        lambda value, name: value,  # with the price or the cost, see below
         "Time that the study may take in total, including what the journal's trials took: 90s, 45m, 2h, 1d, or "
-        "seconds. With --price, money.",
-        "TIME|MONEY",
+        "seconds. With --price money, with --cost its sum.",
+        "TIME|AMOUNT",
     )
     price: float | None = argument(
         None, _positive, "Price of an hour of one process of a trial, in the currency of --budget.", "PRICE"
@@ -199,6 +193,10 @@ class RunOptions:
             value = getattr(self, field.name)
             if value is not None or field.default is not None:
                 object.__setattr__(self, field.name, field.metadata["check"](value, field.name))
+        if self.budget is not None:
+            from raybo.record.budget import amount_of
+
+            object.__setattr__(self, "budget", amount_of(self.budget, self.price is None and self.cost is None))
         if self.budget is not None and self.max_minutes is not None:
             raise MethodError("budget and max_minutes say the same; leave out max_minutes")
         if self.allowance is None and self.let_finish:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from raybo.common.errors import MethodError
 from raybo.experiments.run import Run
-from raybo.record.events import AttemptEvent, Event
+from raybo.record.budget import Budget, used_by_each
 from raybo.study.study import Study
 
 SECONDS = "seconds"  # of trials, if no number that they return is meant
@@ -16,7 +16,8 @@ SECONDS = "seconds"  # of trials, if no number that they return is meant
 def at_equal_cost(studies: Mapping[Run, Study], cost: str) -> dict[Run, Study]:
     """Return the runs, each without what happened after it had cost as much as the cheapest run of its problem.
 
-    What an attempt cost is known at its end; the first counts in any case.
+    What an attempt cost is known at its end, if that has no result by what it reported last; the first counts in any
+    case.
 
     Args:
         studies: the runs.
@@ -24,7 +25,8 @@ def at_equal_cost(studies: Mapping[Run, Study], cost: str) -> dict[Run, Study]:
     Raises:
         MethodError: a run has no trial of which it is known what it cost.
     """
-    known = {run: [_cost(event, cost) for event in study.events] for run, study in studies.items()}
+    counted = Budget(1.0, cost=None if cost == SECONDS else cost)
+    known = {run: used_by_each(study.events, counted) for run, study in studies.items()}
     if lacking := next((run for run, costs in known.items() if not any(costs)), None):
         raise MethodError(
             f"{lacking.problem.name}, {lacking.entry.name}, seed {lacking.seed}: no trial says what it cost; return "
@@ -34,12 +36,6 @@ def at_equal_cost(studies: Mapping[Run, Study], cost: str) -> dict[Run, Study]:
     for run, costs in known.items():
         shared[run.problem.name] = min(sum(costs), shared.get(run.problem.name, math.inf))
     return {run: _until(study, known[run], shared[run.problem.name]) for run, study in studies.items()}
-
-
-def _cost(event: Event, name: str) -> float:
-    if not isinstance(event, AttemptEvent):
-        return 0.0
-    return (event.seconds if name == SECONDS else event.cost(name)) or 0.0
 
 
 def _until(study: Study, costs: list[float], shared: float) -> Study:

@@ -7,9 +7,11 @@ cost is the sum of a number that the job returns.
 
 from __future__ import annotations
 
+import contextlib
+import math
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,7 +19,7 @@ from typing import Any
 from raybo.common.arguments import finite_number, is_number
 from raybo.common.errors import MethodError
 from raybo.common.messages import shown
-from raybo.record.events import Asked, AttemptEvent, Ended, Event, Planned
+from raybo.record.events import Asked, AttemptEvent, Ended, Event, Planned, Reported, cost_in
 from raybo.record.origin import Origin
 
 HOUR = 3_600.0  # seconds
@@ -56,16 +58,46 @@ class Budget:
         """True if the amount is a time."""
         return self.price is None and self.cost is None
 
-    def used_by(self, event: AttemptEvent) -> float:
-        """Return the amount that a trial says at its end that it used: its seconds, what they come to, or its cost."""
+    def used_by(self, event: AttemptEvent, reported: Mapping[str, Any] | None = None) -> float:
+        """Return the amount that a trial has used that ends: its seconds, what they come to, or its cost.
+
+        Args:
+            event: its end, or the end of one of its attempts.
+            reported: what else it said with its last report. One that ends without a result cost what this says.
+        """
         if self.cost is not None:
-            return event.cost(self.cost) or 0.0
+            said = event.cost(self.cost)
+            return (said if said is not None or not event.is_end else cost_in(reported, self.cost)) or 0.0
         return (event.seconds or 0.0) * (1.0 if self.is_time else self.per_second * (event.processes or 1))
 
     def __str__(self) -> str:
         if self.cost is not None:
-            return f"{self.amount:g} of {self.cost}"
-        return duration(self.amount) if self.price is None else f"{self.amount:g} at {self.price:g} an hour"
+            return f"{number_in_words(self.amount)} {self.cost}"
+        if self.price is None:
+            return duration(self.amount)
+        return f"{number_in_words(self.amount)} (at {self.price:g} an hour)"
+
+
+def number_in_words(number: float) -> str:
+    """Return an amount of money or of a cost as it is shown: "1,234,567", "2.5"."""
+    return f"{number:,.0f}" if number >= 1_000 else f"{number:.4g}"
+
+
+def amount_of(value: Any, is_time: bool, name: str = "budget") -> float:
+    """Return the amount of a budget: of time as `seconds_of`, else a number.
+
+    Raises:
+        MethodError: it is none, or not above 0.
+    """
+    if is_time:
+        return seconds_of(value, name)
+    number = value
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            number = float(value)
+    if not is_number(number) or not 0.0 < number < math.inf:
+        raise MethodError(f"{name} with a price or a cost must be a plain number such as 50 or 2e6, got {shown(value)}")
+    return float(number)
 
 
 def seconds_of(value: Any, name: str = "budget") -> float:
@@ -145,10 +177,24 @@ def used_by_trials(events: Sequence[Event], budget: Budget) -> float:
 
     A loop of the user's has no clock of ours: of a budget of time, what counts is the sum of the trials' seconds.
     """
-    added = {event.trial for event in events if isinstance(event, Asked) and event.origin is Origin.ADDED}
-    return sum(
-        budget.used_by(event) for event in events if isinstance(event, AttemptEvent) and event.trial not in added
-    )
+    return sum(used_by_each(events, budget))
+
+
+def used_by_each(events: Sequence[Event], budget: Budget) -> list[float]:
+    """Return for each event how much of a budget its trial says that it used; 0 of results that were added."""
+    amounts = list[float]()
+    added = set[int]()
+    reported = dict[int, Mapping[str, Any] | None]()
+    for event in events:
+        if isinstance(event, Asked) and event.origin is Origin.ADDED:
+            added.add(event.trial)
+        elif isinstance(event, Reported):
+            reported[event.trial] = event.metrics
+        if isinstance(event, AttemptEvent) and event.trial not in added:
+            amounts.append(budget.used_by(event, reported.get(event.trial)))
+        else:
+            amounts.append(0.0)
+    return amounts
 
 
 def _span(event: AttemptEvent) -> tuple[float, float] | None:

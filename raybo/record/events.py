@@ -16,7 +16,7 @@
                                  last time
     stopped    Stopped           the user ended the trial                               stopped
     ended      Ended             the study ended before its trials had all been run
-    prior      EarlierStudy      what an earlier study of a like job knows
+    prior      EarlierStudy      what an earlier study of a similar job knows
 
 A class has a field for each key of its JSON, under the same name, with the check that a journal's value must pass; None
 stands for a key that is absent. What an event must be in its place among others (a trial that exists, steps that
@@ -186,7 +186,7 @@ class Ended(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class EarlierStudy(Event):
-    """Holds what an earlier study of the same job or a like one knows of this one, so that its journal may go.
+    """Holds what an earlier study of the same job or a similar one knows of this one, so that its journal may go.
 
     A value counts by its normal score among those of its own study alone, so that metric, scale and direction may
     differ.
@@ -268,6 +268,12 @@ class Asked(TrialEvent):
         return origin_of(self.tags)
 
 
+def cost_in(metrics: Mapping[str, Any] | None, name: str) -> float | None:
+    """Return the number of this name, if it is one above 0; None otherwise."""
+    value: Any = (metrics or {}).get(name)
+    return float(value) if is_finite(value) and value > 0 else None
+
+
 @dataclass(frozen=True, kw_only=True)
 class AttemptEvent(TrialEvent):
     """An attempt at a trial ends or begins."""
@@ -289,8 +295,7 @@ class AttemptEvent(TrialEvent):
 
     def cost(self, name: str) -> float | None:
         """Return the number of this name that came with the end, if it is one above 0; None otherwise."""
-        value: Any = (self.metrics or {}).get(name)
-        return float(value) if is_finite(value) and value > 0 else None
+        return cost_in(self.metrics, name)
 
     @property
     def details(self) -> dict[str, Any]:

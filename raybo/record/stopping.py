@@ -21,6 +21,7 @@ from elsewhere may reach the target; they do not count towards patience.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -28,7 +29,7 @@ import numpy as np
 
 from raybo.common.arguments import finite_number, whole_number
 from raybo.record.budget import HOUR
-from raybo.record.events import Asked, Event, Reported, Told
+from raybo.record.events import Asked, Event, Planned, Reported, Told
 from raybo.record.goals import Goals
 from raybo.record.origin import Origin
 
@@ -98,9 +99,11 @@ class Stopping:
         self._front = np.empty((0, goals.k))  # with one metric the best value
         self._since = 0
         self._small: list[float] = []
-        self._results = list[float]()  # maximised
+        self._results = list[float]()  # maximised; of trials that break a constraint, minus infinity
         self._costs = list[float]()  # of the results, in the metric's units
         self._next_cost = 0.0  # of the last proposal, in the metric's units, at what is to be gained for it
+        self._processes = 1  # of the last trial that ended, if an hour of each has its price
+        self._counts_processes = False  # whether what a proposal is expected to take does
         self.worth: float | None = None
 
     @property
@@ -128,22 +131,26 @@ class Stopping:
         least = self.limits.stop_when_not_worth
         if least is None or worth is None or worth >= least:
             return False
-        return len(self._results) >= self._first_results and not self._has_paid
+        return len(self._feasible) >= self._first_results and not self._has_paid
 
     @property
     def _has_paid(self) -> bool:
         """True if the latter half of the results has improved on the best by far more than they cost."""
         middle = max(1, len(self._results) - len(self._results) // 2)
-        improvement = max(self._results) - max(self._results[:middle])
+        improvement = max(self._results) - max(self._results[:middle])  # infinite if nothing was feasible before
         return improvement > PAYING * sum(self._costs[middle:])
+
+    @property
+    def _feasible(self) -> list[float]:
+        return [result for result in self._results if result > -math.inf]
 
     @property
     def _first_results(self) -> float:
         """Return how many results are needed before a proposal may be judged not to be worth its cost."""
         least, most = FIRST_RESULTS
-        if len(self._results) < least:
+        if len(feasible := self._feasible) < least:
             return most
-        ahead = max(self._results) - float(np.median(self._results))
+        ahead = max(feasible) - float(np.median(feasible))
         if not (ahead > 0.0 and self._next_cost > 0.0):  # there is nothing better than the usual yet
             return most
         return float(np.clip(FIRST * (self._next_cost / ahead) ** -POWER, least, most))
@@ -155,14 +162,23 @@ class Stopping:
             self._hear_gain(event)
         elif isinstance(event, Told):
             values = event.values(self.goals)
-            if self.limits.stop_when_not_worth is not None:
-                self._results.append(self.goal.maximised(values[self.metric]))
-                spent = event.seconds if self.limits.cost is None else event.cost(self.limits.cost)
-                self._costs.append((spent or 0.0) * self.limits.units * self.limits.stop_when_not_worth)
             is_feasible = event.trial not in self._broke and not self.goals.violations(self.goals.margins(values))
+            if self.limits.stop_when_not_worth is not None and self._origins.get(event.trial) is not Origin.CONFIRMED:
+                self._results.append(self.goal.maximised(values[self.metric]) if is_feasible else -math.inf)
+                self._costs.append(self._paid(event) * self.limits.units * self.limits.stop_when_not_worth)
             self._hear_values(event.trial, values, is_feasible)
+        elif isinstance(event, Planned):
+            self._counts_processes = event.price is not None
         elif isinstance(event, Reported) and not event.repeated and event.broken(self.goals):
             self._broke.add(event.trial)
+
+    def _paid(self, event: Told) -> float:
+        """Return what a trial cost: its seconds, with a price those of all its processes, or a number of its own."""
+        if self.limits.cost is not None:
+            return event.cost(self.limits.cost) or 0.0
+        if self.limits.price is not None:
+            self._processes = event.processes or 1
+        return (event.seconds or 0.0) * self._processes
 
     def _hear_values(self, trial: int, values: Mapping[str, float], is_feasible: bool) -> None:
         origin = self._origins.get(trial)
@@ -184,5 +200,6 @@ class Stopping:
             self._small = [*self._small, gain] if gain < least else []
         worthwhile = self.limits.stop_when_not_worth
         if worthwhile is not None and gain is not None and event.takes is not None:
-            units = event.takes * self.limits.units
+            processes = 1 if self._counts_processes else self._processes  # else the expectation is of them all
+            units = event.takes * processes * self.limits.units
             self.worth, self._next_cost = gain / units, units * worthwhile

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
-from raybo.record.events import AttemptEvent, Told
+from raybo.record.budget import Budget, used_by_each
+from raybo.record.events import Told
 from raybo.record.origin import Origin
 from raybo.record.states import FAILURES, State
 from raybo.record.trial import Trial
@@ -130,14 +132,12 @@ def best_by_cost(study: Study) -> ReportFigure | None:
     cost, budget = study.history.cost, study.history.budget
     if (cost is None and budget is None) or study.goals.k > 1:
         return None
-    attempts = [event for event in study.events if isinstance(event, AttemptEvent)]
-    trials = [study.trials[event.trial] for event in attempts]
-    own = [trial.origin is not Origin.ADDED for trial in trials]
-    spent = np.cumsum([_cost(event, cost) if mine else 0.0 for event, mine in zip(attempts, own, strict=True)])
-    done = [i for i, event in enumerate(attempts) if isinstance(event, Told)]
+    counted = budget if cost is None and budget is not None else Budget(1.0, cost=cost)
+    spent = np.cumsum(used_by_each(study.events, counted))
+    done = [i for i, event in enumerate(study.events) if isinstance(event, Told)]
     if not done:
         return None
-    best = best_line(study, [trials[i] for i in done])
+    best = best_line(study, [study.trials[cast(int, study.events[i].trial)] for i in done])
     fig = figure(height=360)
     fig.add_trace(
         plotly().Scatter(
@@ -148,18 +148,12 @@ def best_by_cost(study: Study) -> ReportFigure | None:
             line={"color": ORANGE, "width": 2.5, "shape": "hv"},
         )
     )
-    unit = "seconds of trials" if cost is None else cost
+    unit = cost or ("seconds of trials" if counted.is_time else "money")
     fig.update_xaxes(title=escaped(unit), rangemode="tozero")
     fig.update_yaxes(title=escaped(study.description.metric))
-    caption = (
-        f"The best value so far over the {unit if cost is None else f'sum of {cost}'} of the trials that had ended."
-    )
+    spending = f"sum of {cost}" if cost else "seconds" if counted.is_time else "cost"
+    caption = f"The best value so far over the {spending} of the trials that had ended."
     return ReportFigure("best-by-cost", "Best so far by cost", caption, fig)
-
-
-def _cost(event: AttemptEvent, name: str | None) -> float:
-    """Return what an attempt cost: its seconds, or the number of this name that it returned; 0 if that is not known."""
-    return (event.seconds if name is None else event.cost(name)) or 0.0
 
 
 def best_line(study: Study, done: Sequence[Trial]) -> Array:  # (n,)

@@ -14,7 +14,7 @@ from raybo.common.errors import MethodError, TrialError
 from raybo.common.refusals import refusing
 from raybo.methods.findings import Findings
 from raybo.record.append_only import ReadOnly
-from raybo.record.budget import Budget, require_beside_goals, seconds_of, used_by_trials
+from raybo.record.budget import Budget, amount_of, require_beside_goals, used_by_trials
 from raybo.record.contexts import ContextFields, told_context
 from raybo.record.description import Description
 from raybo.record.events import (
@@ -95,7 +95,7 @@ class Searcher(Findings):
             started with raybo 0.1, 2 with 0.2.
         storage: the journal, an SQLite file that is made if it is not there; None keeps the trials in memory only. See
             below.
-        prior: earlier studies of the same job or of like ones: studies, journals, directories of journals, or "auto"
+        prior: earlier studies of the same job or of similar ones: studies, journals, directories of journals, or "auto"
             for those that fit beside `storage`. The first trials are where they expect the best. Their values are
             compared within each of them alone.
         options: the method's options.
@@ -616,8 +616,9 @@ class Searcher(Findings):
             return before
         if budget is None:
             raise MethodError("cost is about a budget; give budget too")
-        amount, cost = seconds_of(budget), self.history.cost if cost is None else cost
-        return Budget(amount, None if cost is not None or before is None else before.price, cost)
+        cost = self.history.cost if cost is None else cost
+        price = None if cost is not None or before is None else before.price
+        return Budget(amount_of(budget, price is None and cost is None), price, cost)
 
     def _plan(self, trials: int | None, budget: Budget | None) -> Planned:
         if budget is None:
@@ -641,7 +642,7 @@ class Searcher(Findings):
     def _end(self, event: AttemptEvent) -> Trial:
         """The trial after its end, or a pause, which is committed and counts towards the budget."""
         if (budget := self.history.budget) is not None:
-            self._used += budget.used_by(event)
+            self._used += budget.used_by(event, self.history.records[event.trial].last_metrics)
         return self._apply(event)
 
     def _apply(self, *events: TrialEvent) -> Trial:

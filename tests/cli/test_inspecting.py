@@ -262,7 +262,7 @@ def test_tune_and_enqueue_print_json(run, tmp_path):
     (tmp_path / "bad.py").write_text(JOB.replace('config["x"]', '1 / 0 * config["x"]'))
     code, out, err = run("tune", "bad.py", "--in-process", "--trials", 1, "--json")
     assert (code, out) == (1, "")
-    assert "none of the 1 trials has finished" in err
+    assert "the only trial has not finished" in err
 
 
 def test_stop_prints_json(run, monkeypatch):

@@ -179,5 +179,5 @@ def test_time_and_money_used_are_shown_too():
     assert _used(3_725.0, Budget(60.0)) == "1h2m5s of 1m used"
     assert _further(Budget(60.0), 3_725.0, 1) == "--budget 2h4m10s"
     assert _further(Budget(60.0), 60.2, 1) == "--budget 2m"
-    assert _used(7.5, Budget(2.0, 3.0)) == "7.5 of 2 at 3 an hour used"
+    assert _used(7.5, Budget(2.0, 3.0)) == "7.5 of 2 (at 3 an hour) used"
     assert _further(Budget(2.0, 3.0), 7.5, 1) == "--budget 15 --price 3"

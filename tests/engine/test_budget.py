@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import raybo
-from raybo.common.errors import MethodError, TrialError
+from raybo.common.errors import JournalError, MethodError, TrialError
 from raybo.engine.lifecycle import Life, Phase
 from raybo.engine.run_options import RunOptions
 from raybo.engine.study.budget_clock import BudgetClock
@@ -97,11 +97,11 @@ def test_earlier_commands_count(tmp_path):
     assert len(raybo.tune(job, in_process=True, trials=len(first.trials) + 2, storage=path).trials) > len(more.trials)
 
 
-@pytest.mark.parametrize(("budget", "said"), [(0.001, "0.001 at 12"), (1e-9, "1e-09 at 1.2e-05")])
+@pytest.mark.parametrize(("budget", "said"), [(0.001, "0.001 (at 12"), (1e-9, "1e-09 (at 1.2e-05")])
 def test_money_is_used_by_trials(budget, said):
     with longest_pause() as pause:
         study = tune(job, budget=budget, price=3600 * budget / 0.3)
-    assert study.ended == f"the budget of {said} an hour is used"
+    assert study.ended == f"the budget of {said} an hour) is used"
     # what a busy machine takes to begin and end a trial counts too
     assert 0.1 <= sum(trial.seconds or 0.0 for trial in study.trials) <= 0.35 + pause.seconds
     assert next(event.spent for event in study.events if isinstance(event, Ended)) >= budget * (1 - 1e-9)
@@ -153,6 +153,15 @@ def test_processes_that_wait_for_room_cost_nothing():
         ({"budget": 60, "price": 2, "cost": "tokens"}, "price is about time, and cost takes its place; leave out"),
         ({"budget": 60, "price": 0}, "price must be a finite number above 0, got 0"),
         ({"budget": 60, "confirm": "2x2"}, "confirm begins when all trials have run"),
+        (
+            {"budget": "2h", "price": 2},
+            "budget with a price or a cost must be a plain number such as 50 or 2e6, got '2h'",
+        ),
+        ({"budget": "2M", "cost": "tokens"}, "must be a plain number such as 50 or 2e6, got '2M'"),
+        ({"budget": "$50", "price": 2}, r"must be a plain number such as 50 or 2e6, got '\$50'"),
+        ({"budget": "inf", "cost": "tokens"}, "must be a plain number"),
+        ({"budget": 0, "cost": "tokens"}, "must be a plain number"),
+        ({"budget": "50 dollars"}, "budget must be seconds, or a time"),
     ],
 )
 def test_budgets_that_make_no_sense_are_refused(options, message):
@@ -170,7 +179,7 @@ def test_a_budget_of_what_the_job_says(tmp_path):
     study = tune(priced, budget=1000, cost="tokens", storage=path)
     costs = [trial.details["metrics"]["tokens"] for trial in study.trials]
     assert sum(costs[:-1]) < 1000 <= sum(costs)
-    assert study.ended == "the budget of 1000 of tokens is used"
+    assert study.ended == "the budget of 1,000 tokens is used"
     spent = [event.spent for event in study.events if isinstance(event, Asked)]
     assert spent == pytest.approx([sum(costs[:i]) for i in range(len(costs))])
     assert len(tune(priced, budget=1000, cost="tokens", storage=path).trials) == len(study.trials)
@@ -183,8 +192,8 @@ def test_a_budget_of_what_the_job_says(tmp_path):
     ("tokens", "reason"),
     [
         ({}, "it returned no 'tokens'; a trial's cost must be a number above 0"),
-        ({"tokens": 0}, "its tokens is 0; a trial's cost must be a number above 0"),
-        ({"tokens": "many"}, "its tokens is 'many'; a trial's cost must be a number above 0"),
+        ({"tokens": 0}, "its 'tokens' is 0; a trial's cost must be a number above 0"),
+        ({"tokens": "many"}, "its 'tokens' is 'many'; a trial's cost must be a number above 0"),
     ],
 )
 def test_a_trial_without_its_cost_fails(tokens, reason):
@@ -196,6 +205,122 @@ def test_a_trial_without_its_cost_fails(tokens, reason):
 
     with pytest.raises(TrialError, match=f"all failed alike: {re.escape(reason)}"):
         tune(silent, budget=1000, cost="tokens")
+
+
+@raybo.objective(space=X, metric="y", mode="max", steps=4)
+def stepwise(config):
+    for step in range(1, 5):
+        yield {"y": config["x"], "tokens": 10.0 * step}
+
+
+def test_what_pruned_trials_reported_is_their_cost(tmp_path):
+    study = tune(
+        stepwise,
+        budget=300,
+        cost="tokens",
+        scheduler="median",
+        scheduler_options={"startup": 2},
+        storage=tmp_path / "a",
+    )
+    assert study.count(State.PRUNED) >= 2
+    used_by_trials = [10.0 * trial.step for trial in study.trials]
+    assert sum(used_by_trials[:-1]) < 300 <= sum(used_by_trials)
+    assert used(study.events, study.history.budget) == sum(used_by_trials)
+    assert next(event.spent for event in study.events if isinstance(event, Ended)) == sum(used_by_trials)
+    assert raybo.plots(study).best_by_cost().data[0].x[-1] == sum(used_by_trials)
+
+
+ROWS = {"rows": raybo.Fidelity(100, 10_000)}
+
+
+def test_cheap_versions_cost_what_they_return():
+    @raybo.objective(space=X, metric="y", mode="max", fidelity=ROWS)
+    def cheap(config):
+        return {"y": config["x"], "tokens": config["rows"]}
+
+    study = tune(cheap, budget=60_000, cost="tokens", method="auto")
+    costs = [trial.fidelity["rows"] for trial in study.trials]
+    assert min(costs) < 10_000
+    assert sum(costs[:-1]) < 60_000 <= sum(costs)
+    assert next(event.spent for event in study.events if isinstance(event, Ended)) == sum(costs)
+
+
+def test_a_cheap_version_without_its_cost_fails():
+    @raybo.objective(space=X, metric="y", mode="max", fidelity=ROWS)
+    def silent(config):
+        return {"y": config["x"], **({"tokens": 1} if config["rows"] == 10_000 else {})}
+
+    study = tune(silent, trials=4, budget=60_000, cost="tokens", method="auto")
+    cheap = [trial for trial in study.trials if trial.fidelity["rows"] < 10_000]
+    assert {(trial.state, trial.reason) for trial in cheap} == {
+        (State.FAILED, "it returned no 'tokens'; a trial's cost must be a number above 0")
+    }
+
+
+def test_the_cost_is_kept_of_a_result_with_many_numbers():
+    @raybo.objective(space=X, metric="y", mode="max")
+    def talkative(config):
+        return {"y": config["x"], **{f"m{i}": i for i in range(60)}, "tokens": 400}
+
+    assert tune(talkative, budget=1000, cost="tokens").count(State.FINISHED) == 3
+
+
+def test_trials_that_bring_nothing_end_a_study_without_a_number_of_trials():
+    @raybo.objective(space=X, metric="y", mode="max")
+    def expires(config):
+        number = raybo.current_trial().number
+        if number > 2:
+            raise ValueError(f"key {number} has expired" if number % 2 else f"try {number} later")
+        return {"y": config["x"], "tokens": 1}
+
+    @raybo.objective(space=X, metric="y", mode="max")
+    def gives_up(config):
+        raise raybo.TrialPruned("not worth it")
+
+    for objective, ran, limit in ((expires, 53, {"budget": "1h"}), (gives_up, 50, {"budget": 9, "cost": "tokens"})):
+        study = tune(objective, **limit)
+        assert (len(study.trials), study.ended) == (
+            ran,
+            "the last 50 trials have failed, or cost nothing; --keep-going (keep_going=True) goes on",
+        )
+    assert len(tune(gives_up, trials=60, budget=9, cost="tokens").trials) == 60
+
+
+def test_a_number_means_what_it_meant_in_the_journal(tmp_path):
+    path = tmp_path / "job.db"
+    tune(priced, budget=200, cost="tokens", storage=path)
+    with pytest.raises(JournalError, match="its budget is 200 tokens; give --cost tokens too, or a time by --max-min"):
+        tune(priced, budget=400, storage=path)
+    more = tune(priced, trials=20, storage=path)
+    assert (more.history.cost, more.history.budget) == ("tokens", None)
+    assert tune(priced, max_minutes=60, trials=21, storage=path).history.budget == Budget(3600.0)
+
+
+def test_nothing_is_confirmed_once_the_budget_is_used():
+    def job(config):
+        time.sleep(0.3)
+        return config["x"]
+
+    for let_finish in (False, True):
+        seen = []
+        objective = raybo.objective(space=X, metric="y", mode="max")(job)
+        study = tune(objective, trials=90, budget=1.0, confirm="2x2", let_finish=let_finish, watch=seen.append)
+        assert not any(trial.origin == "confirmed" for trial in study.trials)
+        notes = [note for status in seen for note in status.notes]
+        assert any(note.endswith("is used, so that 4 runs to confirm the best were left out") for note in notes), notes
+
+
+def test_the_display_says_how_many_more_trials_a_cost_allows():
+    seen = []
+
+    def job(config):
+        time.sleep(0.3)
+        return {"y": config["x"], "tokens": 50}
+
+    tune(raybo.objective(space=X, metric="y", mode="max")(job), budget=500, cost="tokens", watch=seen.append)
+    told = {(status.budget[0], status.still) for status in seen if status.still is not None}
+    assert told
+    assert all(still == (500 - spent) / 50 for spent, still in told)
 
 
 def test_a_cost_that_is_tuned_is_refused():

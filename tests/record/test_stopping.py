@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from raybo.common.errors import MethodError
-from raybo.record.events import Asked, Failed, Told
+from raybo.record.events import Asked, Failed, Planned, Told
 from raybo.record.goals import Constraint, Goals
 from raybo.record.stopping import Limits, Stopping
 
@@ -177,3 +177,52 @@ def test_a_study_whose_latter_half_has_paid_four_times_its_cost_goes_on(improvem
     assert weighing(0.0, 3600.0, 40, **cheap).reason == ""  # half the price, and the improvement pays twice as well
     early = [0.0, *[improvement] * 39]
     assert weighing(0.0, 3600.0, 40, values=early).reason != ""  # it was found in the first half
+
+
+def hours(number, value, **data):
+    return told(number, value, seconds=3600.0, **data)
+
+
+def test_what_may_not_be_used_is_no_lead():
+    """A trial that breaks a constraint costs, but the best is not ahead by it, nor has it paid."""
+    goals = Goals(("value",), ("min",), (Constraint("gb", True, 1.0),))
+    found = Stopping(Limits(stop_when_not_worth=0.1), goals)
+    for number in range(40):
+        found.hear(asked(number))
+        found.hear(hours(number, 5.0 + 0.1 * (number % 4), metrics={"gb": 0.5}))
+    found.hear(asked(40))
+    found.hear(hours(40, -100.0, metrics={"gb": 2.0}))
+    found.hear(asked(41, gain=0.0, takes=3600.0))
+    assert found.reason != ""
+    broken = Stopping(Limits(stop_when_not_worth=10.0), goals)
+    for number in range(10):
+        broken.hear(asked(number))
+        broken.hear(hours(number, -float(number), metrics={"gb": 2.0}))
+    broken.hear(asked(10, gain=0.0, takes=3600.0))
+    assert broken.reason == ""  # there is no result yet
+
+
+def test_runs_that_confirm_are_no_results():
+    found = Stopping(Limits(stop_when_not_worth=10.0), Goals())
+    for number in range(5):
+        found.hear(asked(number, tags={"origin": "confirmed", "confirms": 0} if number > 3 else {}))
+        found.hear(hours(number, float(number == 0)))
+    found.hear(asked(5, gain=0.0, takes=3600.0))
+    assert found.reason == ""
+
+
+def test_an_hour_of_every_process_has_its_price():
+    """The expectation counts them itself if the budget has a price."""
+
+    def worth(*planned):
+        found = Stopping(Limits(stop_when_not_worth=1e-9, price=2.0), Goals())
+        for event in planned:
+            found.hear(event)
+        found.hear(asked(0))
+        found.hear(hours(0, 1.0, processes=4))
+        found.hear(asked(1, gain=1.0, takes=1800.0))
+        return found.worth
+
+    assert worth() == 0.25  # 4 processes for half an hour at 2
+    assert worth(Planned(trials=9, budget=100.0)) == 0.25
+    assert worth(Planned(trials=9, budget=100.0, price=2.0)) == 1.0

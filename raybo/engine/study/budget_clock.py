@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from raybo.record.budget import Budget
 from raybo.record.events import AttemptEvent, Event
@@ -27,6 +28,7 @@ class BudgetClock:
         self._used = used
         self._counted = now() if begun is None else begun  # until when it is counted
         self._processes = 0
+        self._costs, self._ends = 0.0, 0  # that it has heard of
 
     @property
     def rate(self) -> float:
@@ -47,6 +49,11 @@ class BudgetClock:
         return left / self.rate if self.rate else float("inf")
 
     @property
+    def mean_cost(self) -> float:
+        """What a trial costs that ends, of a budget of cost, by those heard of; 0 before the first."""
+        return self._costs / self._ends if self._ends else 0.0
+
+    @property
     def is_over(self) -> bool:
         """True if the budget is used."""
         return self.spent >= self.budget.amount
@@ -56,10 +63,20 @@ class BudgetClock:
         """The reason that its end gives for the end of the study."""
         return f"the budget of {self.budget} is used"
 
-    def hear(self, event: Event) -> None:
-        """Count what a trial says at its end that it cost."""
-        if self.budget.cost is not None and isinstance(event, AttemptEvent):
-            self._used += event.cost(self.budget.cost) or 0.0
+    def hear(self, event: Event, reported: Mapping[str, Any] | None) -> float:
+        """Count what a trial has cost that ends; returns it, of a budget of time or money 0.
+
+        Args:
+            event: of any kind.
+            reported: what else its trial said with its last report.
+        """
+        if self.budget.cost is None or not isinstance(event, AttemptEvent):
+            return 0.0
+        cost = self.budget.used_by(event, reported)
+        self._used += cost
+        self._costs += cost
+        self._ends += event.is_end
+        return cost
 
     def set_processes(self, processes: int) -> None:
         """Note how many processes of trials run from now on."""

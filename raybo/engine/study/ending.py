@@ -5,6 +5,8 @@ from __future__ import annotations
 from raybo.common.errors import TrialError
 from raybo.engine.study.event_log import EventLog
 
+FRUITLESS = 50  # trials in a row, after which a study without a number of trials ends
+
 
 class Ending:
     """Decides whether a study is to end.
@@ -48,8 +50,16 @@ class Ending:
         return f"the first {failures.count} trials all failed alike: {failures.reason}"
 
     def check_enough(self) -> None:
-        """Ask for no further proposal once a limit on the search is reached."""
-        self.enough = self.enough or self._log.stopping.reason
+        """Ask for no further proposal once a limit on the search is reached, or nothing comes of the trials."""
+        self.enough = self.enough or self._log.stopping.reason or self._fruitless
+
+    @property
+    def _fruitless(self) -> str:
+        """The reason to end a study that would go on failing, or costing nothing, for ever; else empty."""
+        count = self._log.fruitless
+        if self._keep_going or self._log.plan.trials is not None or count < FRUITLESS:
+            return ""
+        return f"the last {count} trials have failed, or cost nothing; --keep-going (keep_going=True) goes on"
 
     def raise_if_hopeless(self) -> None:
         """Raise TrialError if the study was stopped because its first trials all failed alike."""

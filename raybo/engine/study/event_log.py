@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar, cast
 
 from raybo.common.errors import JournalError, RayboError, SpaceError
+from raybo.common.messages import counted
 from raybo.engine.plan import Plan
 from raybo.engine.status import SHOWN, Status, config_text
 from raybo.engine.study.budget_clock import BudgetClock
@@ -50,6 +51,7 @@ from raybo.record.trial import Trial, saved_share
 from raybo.searcher import NO_CONTEXT, Searcher
 from raybo.space import Row
 from raybo.study import warm_start
+from raybo.study.confirmation import still_to_run
 
 E = TypeVar("E", bound=Event)
 
@@ -72,6 +74,8 @@ class EventLog:
         losses: how often each trial had lost its worker when the journal was opened.
         failures: the trials that had failed when the journal was opened, and the numbers of those events.
         clock: counts the budget; None if there is none.
+        fruitless: how many trials in a row, the last ones of this command, have failed or, under a budget of cost, have
+            cost nothing.
         touched: the trials of which the journal held more than that they were asked for when it was opened.
         stopping: whether the study has found enough; knows what is not committed too.
         alike: how the first trials of this command have failed, all of them; committed or not.
@@ -90,6 +94,7 @@ class EventLog:
         self.failures: dict[int, int] = {}
         self.touched: set[int] = set()
         self.repeated_failures = RepeatedFailures()
+        self.fruitless = 0
         self.stopping = Stopping(plan.options.limits, objective.goals)
         self._last: Event | None = None
         self._known_front: tuple[int, tuple[int, float]] | None = None  # by how many trials have finished
@@ -138,6 +143,11 @@ class EventLog:
             self.add(Planned(trials=plan.trials, artifacts=place, code=code, budget=amount, price=price, cost=cost))
 
     @property
+    def is_over(self) -> bool:
+        """True if the budget is used."""
+        return self.clock is not None and self.clock.is_over
+
+    @property
     def newest(self) -> int:
         """Number of the last event, committed or not."""
         return self.searcher.ledger.last_event
@@ -157,11 +167,20 @@ class EventLog:
         ):
             self.improved = numbered.number
         self._update(numbered)
-        if self.clock is not None:
-            self.clock.hear(numbered)
+        self._count_cost(numbered)
         self.committed.add(numbered, before)
         self._unwritten.append(numbered)
         return numbered
+
+    def _count_cost(self, event: Event) -> None:
+        """Count what an event uses of a budget of cost, and the trials in a row that brought nothing."""
+        clock, reported = self.clock, None
+        if event.trial is not None:
+            reported = self.searcher.history.records[event.trial].last_metrics
+        cost = 0.0 if clock is None else clock.hear(event, reported)
+        if event.is_end:
+            is_free = clock is not None and clock.budget.cost is not None and not cost
+            self.fruitless = self.fruitless + 1 if is_free or isinstance(event, Failed) else 0
 
     def commit(self) -> None:
         """Commit the added events in one transaction, and only then announce them.
@@ -240,6 +259,11 @@ class EventLog:
         more = None if trials is None else max(0, trials + confirming - ended)
         each = elapsed / here if here >= self.plan.workers + TOLD_FROM else None  # from the end of one to the next
         rest = math.inf if clock is None else clock.seconds_left
+        allowed = math.inf  # how many more trials the budget is expected to allow
+        if each and clock is not None and clock.budget.cost is not None:
+            allowed = (clock.budget.amount - clock.spent) / clock.mean_cost if clock.mean_cost else math.inf
+        elif each:
+            allowed = rest / each
         if each is not None:
             left = min(rest, math.inf if more is None else each * more)
         else:  # it is too early to tell, but for a budget of time that alone says when the study ends
@@ -257,7 +281,7 @@ class EventLog:
             left=left if left < math.inf else None,
             worth=None if self.stopping.worth is None else (self.stopping.worth, self.stopping.limits.unit),
             budget=None if clock is None else (clock.spent, clock.budget),
-            still=round(rest / each) if each and rest < math.inf else None,
+            still=max(0, round(allowed)) if allowed < math.inf else None,
             notes=[text for number, text in self._notes if number > after],
             last_event=self.committed.last_event,
             reason=reason,
@@ -284,7 +308,10 @@ class EventLog:
 
     def end(self, reason: str) -> None:
         """Record why the study ends before its trials have all been run, unless that was the last that was said."""
-        last = self._last
+        last, confirm = self._last, self.plan.options.confirm
+        if confirm is not None and self.clock is not None and reason == self.clock.reason:
+            if again := still_to_run(confirm, self.searcher.trials, self.searcher.history):
+                self.note(f"{reason}, so that {counted(len(again), 'run')} to confirm the best were left out")
         if not isinstance(last, Ended) or last.reason != reason:
             self.add(Ended(reason=reason, spent=None if self.clock is None else as_kept(self.clock.spent)))
 
@@ -326,6 +353,13 @@ class EventLog:
         trials, history = self.searcher.trials, self.searcher.history
         not_counted = self.committed.count(State.STOPPED) + again_count(trials, history)
         return self.plan.trials is not None and len(trials) - not_counted >= self.plan.trials
+
+    def to_confirm(self) -> list[int]:
+        """Return the trials whose configurations run again at the end of the search; none if the budget is used."""
+        confirm = self.plan.options.confirm
+        if confirm is None or self.is_over:
+            return []
+        return still_to_run(confirm, self.searcher.trials, self.searcher.history)
 
     def close(self) -> None:
         """Close the journal once everything written is on disk."""

@@ -39,6 +39,7 @@ class Launcher:
         fresh_workers: whether every trial runs in a new process.
         artifacts: the place of the trials' directories; None for beside the journal.
         keep: which checkpoints of trials that have ended are kept.
+        cost: name of the number that a trial returns as its cost; None if it is its seconds.
         may_grow: whether there may be room later for a trial for which there is none.
         judge: gives the verdicts on reports.
         placed: called when there is room for all processes of a trial.
@@ -57,6 +58,7 @@ class Launcher:
         fresh_workers: bool,
         artifacts: str | None,
         keep: Keep,
+        cost: str | None,
         may_grow: bool,
         judge: Judge,
         placed: Callable[[], None],
@@ -64,7 +66,8 @@ class Launcher:
     ) -> None:
         self.objective = objective
         self.function = function
-        self.home = StudyHandle(ray.get_runtime_context().current_actor, name, journal, notifies, artifacts, keep)
+        actor = ray.get_runtime_context().current_actor
+        self.home = StudyHandle(actor, name, journal, notifies, artifacts, keep, cost)
         self.seed = seed
         self.fresh_workers = fresh_workers
         self.may_grow, self.judge, self.placed, self.note = may_grow, judge, placed, note

@@ -21,7 +21,6 @@ from raybo.journal.requests import Request
 from raybo.record.events import Begun, Event
 from raybo.record.origin import Origin
 from raybo.record.states import State
-from raybo.study.confirmation import still_to_run
 
 
 class NextTrials:
@@ -65,8 +64,7 @@ class NextTrials:
         """Choose the configurations that run again now that the search is over; False if there are none."""
         if self.plan.options.confirm is None or self.ending.stopped or self._to_confirm is not None:
             return False
-        searcher = self.log.searcher
-        self._to_confirm = deque(still_to_run(self.plan.options.confirm, searcher.trials, searcher.history))
+        self._to_confirm = deque(self.log.to_confirm())
         return bool(self._to_confirm)
 
     def situation(self) -> Situation:
@@ -122,6 +120,8 @@ class NextTrials:
     async def _chosen(self, worker: int) -> DispatchedTrial | None:
         """Return the next trial for a worker, with its event added to the log; None if the worker is to leave."""
         async with self._asking:
+            if self._to_confirm and self.log.is_over:
+                self._to_confirm.clear()
             what = turn(worker, self.situation(), self.capacity.timings)
             if what is Turn.RESUME:
                 return self._resumed() if self._first else self._again()

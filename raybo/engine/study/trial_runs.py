@@ -29,7 +29,6 @@ from raybo.engine.trial.task import PackedFunction
 from raybo.job.objective import Objective
 from raybo.record.events import KINDS, LOST, MEMORY, ContextObserved, EventData
 from raybo.record.origin import Origin
-from raybo.schedulers.rule import JOB
 
 TRAINER_SECONDS = 60.0  # for what is left of a trainer to end: a cleaner that is still being started ends only then
 LOOK_SECONDS = 0.2  # between two looks whether it has
@@ -88,6 +87,7 @@ class TrialRuns:
             fresh_workers=plan.options.fresh_workers,
             artifacts=plan.artifacts,
             keep=plan.options.keep_checkpoints,
+            cost=log.searcher.history.cost,
             may_grow=plan.grows,
             judge=self.judge,
             placed=self._note_move,
@@ -231,7 +231,7 @@ class TrialRuns:
         if occurrence is Occurrence.RETURNED:
             return self.judge.result(number, data)
         if occurrence is Occurrence.LEFT:
-            data = {"rule": JOB, **data}
+            return self.judge.left(number, data)
         return occurrence, data
 
     async def _end_trainer(self, dispatched: DispatchedTrial) -> None:

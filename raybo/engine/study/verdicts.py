@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Protocol, cast
@@ -20,8 +20,7 @@ from raybo.engine.study.event_log import EventLog
 from raybo.engine.trial.artifacts import trial_files
 from raybo.engine.trial.report_sender import BATCH_SECONDS, GONE, Answer, AttemptInfo
 from raybo.journal.side_files import CHECKPOINTS, is_uri, trial_directory
-from raybo.record.event_fields import is_finite
-from raybo.record.events import Event, EventData, Kind, Paused, Reported, Retried
+from raybo.record.events import Event, EventData, Kind, Paused, Reported, Retried, cost_in
 from raybo.record.goals import Goal
 from raybo.record.ledger import Ledger
 from raybo.record.states import OPEN, State
@@ -176,11 +175,27 @@ class Judge:
         """
         searcher = self.log.searcher
         data = with_value(searcher.trials[number], data, searcher.ledger.goal, self.log.plan.description.value)
-        name, metrics = searcher.history.cost, data.get("metrics", {})
-        if name is None or (is_finite(cost := metrics.get(name)) and cost > 0):
-            return Occurrence.RETURNED, data
-        told = f"its {name} is {shown(metrics[name])}" if name in metrics else f"it returned no {name!r}"
-        failed = {key: value for key, value in data.items() if key != "value"}
+        return self._with_cost(Occurrence.RETURNED, data, data.get("metrics", {}))
+
+    def left(self, number: int, data: EventData) -> tuple[Occurrence, EventData]:
+        """Return what has come of a run that gave up or was a cheap one, and the data of its event.
+
+        If the study counts a cost, a cheap run without it is bad.
+        """
+        data, record = {"rule": JOB, **data}, self.log.searcher.history.records[number]
+        if record.fidelity is None:
+            return Occurrence.LEFT, data
+        return self._with_cost(Occurrence.LEFT, data, record.last_metrics or {})
+
+    def _with_cost(
+        self, occurrence: Occurrence, data: EventData, metrics: Mapping[str, Any]
+    ) -> tuple[Occurrence, EventData]:
+        """Return them, or a bad result if the study counts a cost and these metrics have none."""
+        name = self.log.searcher.history.cost
+        if name is None or cost_in(metrics, name) is not None:
+            return occurrence, data
+        told = f"its {name!r} is {shown(metrics[name])}" if name in metrics else f"it returned no {name!r}"
+        failed = {key: value for key, value in data.items() if key not in ("value", "rule")}
         return Occurrence.BAD_RESULT, {**failed, "reason": f"{told}; a trial's cost must be a number above 0"}
 
     def promoted(self, in_flight: Container[int]) -> int | None:

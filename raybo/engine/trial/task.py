@@ -12,7 +12,7 @@ import socket
 import sysconfig
 import time
 import traceback
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
@@ -109,6 +109,7 @@ class StudyHandle:
         notifies: whether trials send the actor their begin, and the context that they have observed.
         artifacts: the place of the trials' directories instead; None for beside the journal.
         keep: which checkpoints of trials that have ended are kept.
+        cost: name of the number that a trial returns as its cost; None if it is its seconds.
     """
 
     actor: Any
@@ -117,6 +118,7 @@ class StudyHandle:
     notifies: bool
     artifacts: str | None = None
     keep: Keep = "last"
+    cost: str | None = None
 
 
 def trial_task(
@@ -139,7 +141,7 @@ def trial_task(
     threads = max(1, int(objective.num_cpus))
     inline, tokens, named = packed.function, packed.tokens, packed.named
 
-    actor, journal, artifacts, keep = study.actor, study.journal, study.artifacts, study.keep
+    actor, journal, artifacts, keep, cost = study.actor, study.journal, study.artifacts, study.keep, study.cost
 
     def trial(arguments: list[Any]) -> tuple[Occurrence, EventData, list[Chunk]]:
         config, number, attempt, seed, info, objects, index = arguments  # index: of several processes
@@ -188,7 +190,9 @@ def trial_task(
             job = with_cheap_versions(job, fidelities, goals.names[0])
             if index:
                 job = without_result(job, goals.needed)
-            occurrence, data = run_trial(job, config, settings, goals, threads, context, send_context, make_sender)
+            occurrence, data = run_trial(
+                job, config, settings, goals, threads, context, send_context, make_sender, cost=cost
+            )
             if gathering is not None:  # before it cleans up, which may wait for the others
                 gathering.end(occurrence, data)
             return occurrence, data, rest
@@ -228,6 +232,7 @@ def run_trial(
     send_context: Callable[[EventData], None] | None = None,
     make_sender: MakeSender | None = None,
     passing: tuple[type[BaseException], ...] = (),
+    cost: str | None = None,
 ) -> tuple[Occurrence, EventData]:
     """Run the objective once.
 
@@ -241,6 +246,7 @@ def run_trial(
         send_context: called with an event's data when the objective reports its context before its end.
         make_sender: makes the sender of its reports, given how they are read; None to send them nowhere.
         passing: what is raised on, because it comes from outside the objective.
+        cost: name of the number that it returns as its cost, if it does.
     Returns:
         what happened, and the data of the event that records it; without a value if that is one of its reports.
     """
@@ -257,6 +263,7 @@ def run_trial(
             send_context(observed)
 
     needed = (wanted,) if isinstance(wanted, str) else wanted.needed
+    first = needed if cost is None else (*needed, cost)  # as only so many are kept
 
     def take_context(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
         if context is None or not (values := {name: metrics[name] for name in context.names if name in metrics}):
@@ -267,9 +274,7 @@ def run_trial(
     begun = time.perf_counter()
 
     def read(metrics: Any) -> tuple[float | None, str, dict[str, Any]]:
-        if isinstance(metrics, Mapping):  # required names come first, as only so many are kept
-            metrics = {**{name: metrics[name] for name in needed if name in metrics}, **metrics}
-        return read_result(metrics, needed[0])
+        return read_result(_with_first(metrics, first), needed[0])
 
     def broken(value: float, others: Mapping[str, Any]) -> str:
         return "" if isinstance(wanted, str) else wanted.broken_by({**others, needed[0]: value})
@@ -288,7 +293,7 @@ def run_trial(
         if not is_whole:  # the value is one of the reports, whatever else it returned
             last = {name: reports.metrics[name] for name in needed[1:] if name in reports.metrics}
             result = {**last, **cast("Mapping[str, Any]", result or {}), needed[0]: reports.value}
-        value, reason, others = read_results(result, needed)
+        value, reason, others = read_results(_with_first(result, first), needed)
         if value is None and not is_whole and not reports.count:  # the number of an earlier attempt is none of its own
             others.pop(needed[0], None)
         if context is not None and isinstance(result, Mapping):
@@ -320,6 +325,13 @@ def run_trial(
         return Occurrence.BAD_RESULT, {**data, "reason": reason}
     reports.end()
     return Occurrence.RETURNED, {**data, "value": value} if is_whole else data
+
+
+def _with_first(result: Any, names: Sequence[str]) -> Any:
+    """Return a result with the numbers of these names before its others, if it is a mapping."""
+    if not isinstance(result, Mapping):
+        return result
+    return {**{name: result[name] for name in names if name in result}, **result}
 
 
 def _read_context(context: Space | None, values: Mapping[str, Any]) -> EventData:

@@ -23,7 +23,7 @@ import numpy as np
 
 from raybo.common.messages import three_figures, time_in_words
 from raybo.record.budget import HOUR
-from raybo.record.events import Tags
+from raybo.record.events import Tags, cost_in
 from raybo.record.history import History
 from raybo.record.states import State
 from raybo.record.trial import Record
@@ -119,6 +119,8 @@ def whole_run(record: Record, steps: int | None, cost: str | None = None, of_all
     took, timed = record.seconds, record.step - record.untimed
     if cost is not None:
         took, timed = None if record.outcome is None else record.outcome.cost(cost), record.step
+        if took is None and record.state is State.PRUNED:
+            took = cost_in(record.last_metrics, cost)
     elif of_all and took and record.outcome is not None:
         took *= record.outcome.processes or 1
     if not took or record.is_open or record.state not in (State.FINISHED, State.PRUNED):
