@@ -12,11 +12,11 @@ from benchmarks.rows_jobs import KINDS
 from tests.kept_runs import DOCS
 
 ARMS = {
-    "twenty-nine like studies": "like:29",
-    "nine like studies": "like:9",
-    "four like studies": "like:4",
-    "three like studies": "like:3",
-    "one like study": "like:1",
+    "twenty-nine similar studies": "like:29",
+    "nine similar studies": "like:9",
+    "four similar studies": "like:4",
+    "three similar studies": "like:3",
+    "one similar study": "like:1",
     "one misleading study": "misleading:1",
     "a study of the very same job": "same:1",
     "the same, entered by `--from`": "entered:1",
@@ -47,7 +47,7 @@ def test_rows_of_networks_match_the_runs(words, seed):
     if f"| {words} |" in table:
         assert row(words, "priors.jsonl", PARTS["fresh"], [seed], ARMS[words]) in table
     else:
-        assert (words, seed) == ("twenty-nine like studies", 2003)
+        assert (words, seed) == ("twenty-nine similar studies", 2003)
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ class RayboSearch(Searcher):
         constraints: bounds on reported numbers, by name: `{"memory": "<= 2e9"}`. As Tune's schedulers stay in charge,
             a bound that must hold at every step ends no trial, but a trial with a report that breaks it is not
             feasible.
-        prior: earlier studies of the same job or of like ones: studies, journals, or directories of journals, as for
+        prior: earlier studies of the same job or of similar ones: studies, journals, or directories of journals, as for
             `raybo.tune`. The first trials are where they expect the best.
         budget: the time that all trials may take, added up, as "90s", "45m", "2h", "1h30m", "1d" or in seconds: Tune's
             `time_budget_s` times the trials at once. Proposals weigh what a trial takes, by Tune's `time_total_s`, and

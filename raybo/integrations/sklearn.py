@@ -79,8 +79,8 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         by: how much the parameter grows with each step; for `partial_fit`, how many passes a step makes over the data.
         scheduler: name of the rule that ends candidates early, see `raybo schedulers`; None for no rule.
         scheduler_options: its options.
-        prior: earlier studies of the same search or of like ones, on other data say: studies, journals, or directories
-            of journals, as for `raybo.tune`. The first candidates are where they expect the best.
+        prior: earlier studies of the same search or of similar ones, on other data say: studies, journals, or
+            directories of journals, as for `raybo.tune`. The first candidates are where they expect the best.
         random_state: seed of the search; the same one gives the same candidates.
         scoring: as in GridSearchCV; larger is better. Of several metrics, the search maximises the one that `refit`
             names, or the first if `refit` is False or a callable.

@@ -29,6 +29,8 @@ Value = TypeVar("Value", float, Array)
 MODES: Sequence[Mode] = ("max", "min")
 
 MOST = 4  # metrics of a study
+LOSSES = {"loss", "error", "rmse", "mse", "mae", "perplexity", "regret"}  # in a metric's name: smaller is better
+NEGATED = {"neg", "negative", "minus"}
 REACH = 1e150  # values further from 0 are as good or as bad as this for every model: squares and sums stay finite
 
 
@@ -200,6 +202,15 @@ class Goals:
             raise ValueError(f"metrics must be 1 to {MOST} names with 'max' or 'min', got {len(wanted)}")
         modes = tuple(one_of(direction, f"metrics: {name}", MODES, ValueError) for name, direction in wanted.items())
         return cls(tuple(wanted), modes, bounds)
+
+    @property
+    def doubtful(self) -> str:
+        """The first metric that is maximised and by its name should not be: "val_loss", say; empty if there is none."""
+        for name, mode in zip(self.names, self.modes, strict=True):
+            words = set(re.split(r"[^a-z]+", name.lower()))
+            if mode == "max" and words & LOSSES and not words & NEGATED:
+                return name
+        return ""
 
     @property
     def k(self) -> int:

@@ -411,3 +411,10 @@ def test_what_needs_ray_is_refused(name, tmp_path):
     value = {"workers": 2, "address": "auto"}.get(name, True)
     with pytest.raises(RayError, match=f"in_process runs one trial .* leave out {name}"):
         tune(bowl, storage=tmp_path / "bowl.db", **{name: value})
+
+
+def test_a_new_study_that_maximises_a_loss_says_so(tmp_path, caplog):
+    objective = raybo.objective(space={"x": raybo.Float(0, 1)}, metric="loss")(lambda config: config["x"])
+    for _ in range(2):
+        raybo.tune(objective, in_process=True, method="random", trials=1, storage=tmp_path / "a.db")
+    assert caplog.messages == ['a.db: loss is maximised; mode="min" minimises it']

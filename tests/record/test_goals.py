@@ -408,3 +408,18 @@ def test_what_is_named_is_kept_among_many_numbers():
     )
     assert occurrence is Occurrence.RETURNED
     assert (data["value"], data["metrics"]["seconds"], data["metrics"]["memory"]) == (1.0, 2.0, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("names", "modes", "doubtful"),
+    [
+        (("loss",), ("max",), "loss"),
+        (("val_loss",), ("max",), "val_loss"),
+        (("loss",), ("min",), ""),
+        (("neg_log_loss",), ("max",), ""),
+        (("accuracy", "test-RMSE"), ("max", "max"), "test-RMSE"),
+        (("glossiness",), ("max",), ""),
+    ],
+)
+def test_a_loss_is_hardly_to_be_maximised(names, modes, doubtful):
+    assert Goals(names, modes).doubtful == doubtful

@@ -46,7 +46,7 @@ from raybo.surrogate import GP, KernelName, Standardised, standard_model
 
 @dataclass(frozen=True, kw_only=True)
 class Ei(Method):
-    """Expected improvement over the best value seen, or over the best posterior mean if values are noisy.
+    """Expected improvement over the best value seen or, with `incumbent=mean`, over the best posterior mean.
 
     Jones, Schonlau, Welch (1998), "Efficient global optimization of expensive black-box functions".
     """

@@ -1,4 +1,4 @@
-"""Finds what earlier studies of a like job expect of this one, and the first points that follow from it.
+"""Finds what earlier studies of a similar job expect of this one, and the first points that follow from it.
 
 Each study is a Gaussian process of its normal scores. Its mean, centred and scaled to 1 over the cube, is what it
 expects of a point: +2 is among the best of a hundred. Where this study varies something that the earlier one did not,
