@@ -174,7 +174,8 @@ def tune_arguments(
             module, modules beside it that these import, and the versions of packages; otherwise a warning says so, and
             `Study.other_code` which trials these are.
         keep_going: carry on even if the first trials all fail in the same way; otherwise the study ends after 5 of
-            them, or as many as run at a time if that is more.
+            them, or as many as run at a time if that is more. Without a number of trials, also carry on if 50 in a row
+            fail, or cost nothing of a budget of `cost`.
         target: stop once a trial reaches this value.
         patience: stop once this many trials in a row have finished without improving on the best one or, with several
             metrics, without joining the front.

@@ -156,7 +156,9 @@ class RunOptions:
     retry_failed: bool = argument(False, _flag, "Run failed trials again, under their old numbers.")
     retry_oom: bool = argument(False, _flag, "Run trials again that ran out of memory, under their old numbers.")
     same_code: bool = argument(False, _flag, "Refuse to continue a study if the job's code or packages have changed.")
-    keep_going: bool = argument(False, _flag, "Carry on even if the first trials all fail in the same way.")
+    keep_going: bool = argument(
+        False, _flag, "Carry on even if the first trials all fail in the same way, or 50 in a row fail."
+    )
     target: float | None = argument(None, _number, "Stop once a trial reaches this value.", "V")
     patience: int | None = argument(
         None,
