@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from raybo.common.messages import counted, time_in_words
-from raybo.record.budget import Budget
+from raybo.record.budget import Budget, number_in_words
 from raybo.space import Space
 
 SHOWN = 4  # configurations of running trials
@@ -91,7 +91,7 @@ class Status:
         if self.budget is None:
             return ""
         spent, budget = self.budget
-        shown = f"{clock(spent)} of {budget}" if budget.is_time else f"{spent:.4g} of {budget}"
+        shown = f"{clock(spent)} of {budget}" if budget.is_time else f"{number_in_words(spent)} of {budget}"
         return shown + (f", about {self.still} more trials" if self.still and self.planned is None else "")
 
     @property
