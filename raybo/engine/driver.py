@@ -42,7 +42,7 @@ from raybo.record.event_fields import Code
 from raybo.record.events import EarlierStudy, Event, Planned, artifacts_of
 from raybo.searcher import Searcher
 from raybo.searcher.priors import AUTO, new_priors
-from raybo.searcher.wanted import Wanted
+from raybo.searcher.wanted import Wanted, identity_of
 from raybo.study import warm_start
 from raybo.study.study import Study
 
@@ -110,13 +110,14 @@ def _begin(given: Arguments, path: Path, code: Code | None) -> tuple[RunOptions,
         )
         known = warm_start.known_of(given.enqueue, searcher.space, goals)
         if given.known_from is not None:
+            _require_other(given.known_from, path)
             known = warm_start.known_from(given.known_from, goals, searcher.space, given.defaults) + known
         description = searcher.description.without_objects()
-        wanted = Wanted.by(searcher.description, given.storage)
+        wanted = Wanted.by(searcher.description, given.storage, identity_of(opened.description, opened.events))
         earlier = [event for event in opened.events if isinstance(event, EarlierStudy)]
         priors = new_priors(given.prior, wanted, earlier)
         named = given.prior if isinstance(given.prior, (list, tuple)) else [given.prior]
-        if any(isinstance(each, str) and each == AUTO for each in named) and not priors and not earlier:
+        if any(isinstance(each, str) and each == AUTO for each in named) and not (priors or earlier or wanted.identity):
             log.warning("%s: no journal beside it is a prior for this study", path.name)
         changed = "" if last_code(opened.events) == code else other_code(opened.events, code)
         if changed and given.run.same_code:
@@ -130,6 +131,13 @@ def _begin(given: Arguments, path: Path, code: Code | None) -> tuple[RunOptions,
         if changed:
             log.warning("%s: %s; the study continues, and marks them", path.name, changed)
         return run, searcher, description, opened.events + warm_start.enter(opened, searcher, known, priors)
+
+
+def _require_other(known_from: object, path: Path) -> None:
+    """Raise JournalError if the results of a study's own journal are to enter it."""
+    source = known_from.path if isinstance(known_from, Study) else known_from
+    if isinstance(source, (str, os.PathLike)) and os.path.realpath(source) == os.path.realpath(path):
+        raise JournalError(f"{path}: it is this study's own journal, which has its results; leave out --from")
 
 
 def _continued(run: RunOptions, events: Sequence[Event], path: Path) -> RunOptions:

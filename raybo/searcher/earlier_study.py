@@ -7,7 +7,6 @@ one varies the earlier one knows nothing.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,19 +16,21 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import ndtri
 
+from raybo.common.arguments import is_number
 from raybo.common.errors import JournalError, NumericalError, SpaceError
 from raybo.common.messages import counted
 from raybo.common.threads import limit_threads
 from raybo.methods.parts.prior_points import RULE
 from raybo.methods.parts.running_trials import predicted
 from raybo.record.description import Description, as_text
-from raybo.record.events import Asked, EarlierStudy, Event
+from raybo.record.events import EarlierStudy, Event, Told
 from raybo.record.goals import Goals
 from raybo.record.history import History
 from raybo.record.ledger import Ledger
 from raybo.record.origin import confirms
 from raybo.record.states import FAILURES, State
-from raybo.searcher.wanted import Wanted
+from raybo.record.trial import Record
+from raybo.searcher.wanted import Wanted, hash_of, identity_of
 from raybo.space import Array, Categorical, Float, Integer, Parameter, Space, choice_names
 from raybo.surrogate import GP, Observations, fit_map, structured_model
 
@@ -71,13 +72,23 @@ def what_it_knows(study: Studied, wanted: Wanted, name: str) -> EarlierStudy:
         raise SpaceError(
             f"{name}: it has no parameter in common with this study, which has {', '.join(wanted.space.names)}"
         )
+    if wanted.identity and identity_of(theirs, study.events) == wanted.identity:
+        raise JournalError(
+            f"{name}: it is this study's own journal or a copy of it, and knows nothing more; leave it out"
+        )
     numbers, scores = _scores(ledger.history, wanted.goals, name)
     points, kept = _points(ledger, numbers, axes, wanted.space)
     if len(points) < FEWEST:
         raise JournalError(f"{name}: its values lie far outside of this study's ranges, so it says nothing of them")
-    first = next((event for event in study.events if isinstance(event, Asked)), None)
     said = as_text(theirs.to_json())
-    results = _results(ledger.history, [numbers[place] for place in kept]) if _may_be_the_same(theirs, wanted) else []
+    results = list[float]()
+    if _may_be_the_same(
+        theirs, wanted
+    ):  # its values belong to the first points, so those that were predicted come later
+        values = [ledger.history.records[numbers[place]].y for place in kept]
+        order = sorted(range(len(kept)), key=lambda i: values[i] is None)
+        points, kept = points[order], [kept[i] for i in order]
+        results = [value for value in values if value is not None]
     all_of_it = [said, *([event.number, event.kind.value, event.trial, event.data] for event in study.events)]
     observations = Observations(points, scores[kept], np.ones(len(kept)), np.zeros(len(kept)), ())
     if len(kept) > MOST:
@@ -85,8 +96,8 @@ def what_it_knows(study: Studied, wanted: Wanted, name: str) -> EarlierStudy:
     history = ledger.history
     return EarlierStudy(
         study=name,
-        identity=_hash([said, None if first is None else [first.at, first.data]]),
-        content=_hash(all_of_it),
+        identity=identity_of(theirs, study.events),
+        content=hash_of(all_of_it),
         axes=list(axes),
         points=observations.X.tolist(),
         scores=np.round(observations.y, 4).tolist(),
@@ -102,11 +113,18 @@ def what_it_knows(study: Studied, wanted: Wanted, name: str) -> EarlierStudy:
             "objective": theirs.objective,
             "metric": theirs.metric,
             "mode": theirs.mode,
+            **({"turned": turned} if (turned := _turned(theirs.goals, wanted.goals)) else {}),
             "only_there": [each for each in theirs.space.names if each not in wanted.space.names],
         },
         results=results,
         first_points=RULE,
     )
+
+
+def _turned(theirs: Goals, mine: Goals) -> list[str]:
+    """Return the metrics that a study wanted the other way round than this one does; each counts as it wanted it."""
+    modes = dict(zip(mine.names, mine.modes, strict=True))
+    return [name for name, mode in zip(theirs.names, theirs.modes, strict=True) if modes.get(name, mode) != mode]
 
 
 def _may_be_the_same(theirs: Description, wanted: Wanted) -> bool:
@@ -118,30 +136,25 @@ def _may_be_the_same(theirs: Description, wanted: Wanted) -> bool:
         and theirs.context is None
         and theirs.fidelity is None
         and theirs.scheduler is None
+        and wanted.is_plain
     )
-
-
-def _results(history: History, numbers: Sequence[int]) -> list[float]:
-    """Return the values of these trials, maximised; those that failed come last, and have none."""
-    return [y for number in numbers if (y := history.records[number].y) is not None]
-
-
-def _hash(content: Any) -> str:
-    return hashlib.sha256(as_text(content).encode()).hexdigest()[:32]
 
 
 def matched(theirs: Space, mine: Space) -> list[int]:
     """Return the axes of a space whose parameters another one has too, by name and kind."""
-    kinds = dict(zip(theirs.names, map(_kind, theirs.parameters.values()), strict=True))
+    there = dict(zip(theirs.names, theirs.parameters.values(), strict=True))
     return [
         axis
         for axis, (name, parameter) in enumerate(zip(mine.names, mine.parameters.values(), strict=True))
-        if kinds.get(name) == _kind(parameter) and parameter.count != 1
+        if name in there and parameter.count != 1 and _varied_alike(there[name], parameter)
     ]
 
 
-def _kind(parameter: Parameter) -> str:
-    return "choice" if isinstance(parameter, Categorical) else "number"
+def _varied_alike(theirs: Parameter, mine: Parameter) -> bool:
+    """Return True if both are numbers, and theirs varied, or both are choices with one in common."""
+    if isinstance(theirs, Categorical) and isinstance(mine, Categorical):
+        return theirs.count != 1 and bool(set(choice_names(theirs.choices)) & set(choice_names(mine.choices)))
+    return theirs.count != 1 and not isinstance(theirs, Categorical) and not isinstance(mine, Categorical)
 
 
 def _scores(history: History, goals: Goals, name: str) -> tuple[list[int], Array]:  # n numbers, (n,)
@@ -168,7 +181,7 @@ def _scores(history: History, goals: Goals, name: str) -> tuple[list[int], Array
     failed = history.records.numbers(*FAILURES).tolist()
     values = np.array([[seen.records[n].y for seen in rows] for n in numbers], dtype=np.float64)
     values = np.vstack([values, np.full((len(failed), len(rows)), -np.inf)])
-    values[[i for i, n in enumerate(numbers) if _breaks(history, n, goals)]] = -np.inf
+    values[[i for i, n in enumerate(numbers) if _breaks(history.records[n], theirs, goals)]] = -np.inf
     feasible = values[np.isfinite(values).all(axis=1)]
     if not len(feasible):
         raise JournalError(f"{name}: all its results break a constraint of this study, so it knows of no good ones")
@@ -178,13 +191,19 @@ def _scores(history: History, goals: Goals, name: str) -> tuple[list[int], Array
     return [*numbers, *failed], np.asarray(np.mean(scores, axis=0))
 
 
-def _breaks(history: History, number: int, goals: Goals) -> bool:
-    """Return True if a trial breaks a constraint on a number that this study constrains too."""
-    margins = history.records[number].margins
-    mine = {constraint.name for constraint in goals.constraints}
-    return margins is not None and any(
-        margin < 0.0 and constraint.name in mine
-        for constraint, margin in zip(history.goals.constraints, margins.tolist(), strict=True)
+def _breaks(record: Record, theirs: Goals, mine: Goals) -> bool:
+    """Return True if what a trial returned breaks a constraint of this study."""
+    if not isinstance(record.outcome, Told):
+        return False
+    numbers = {**(record.outcome.metrics or {}), **record.outcome.values(theirs)}
+    if record.margins is not None:
+        for constraint, margin in zip(theirs.constraints, record.margins.tolist(), strict=True):
+            if margin < constraint.margin(numbers[constraint.name]):  # a report came closer to the bound
+                numbers[constraint.name] = constraint.value_of(margin)
+    return any(
+        constraint.margin(numbers[constraint.name]) < 0.0
+        for constraint in mine.constraints
+        if is_number(numbers.get(constraint.name))
     )
 
 
@@ -236,6 +255,8 @@ def _place(parameter: Float | Integer, value: float) -> float:
     """Return the coordinate of a number, beyond 0 or 1 if it is out of range; NaN if it is far outside."""
     low, high = float(parameter.low), float(parameter.high)
     if low <= value <= high:
+        if isinstance(parameter, Integer) and not parameter.log and (value - low) % parameter.step:  # between two
+            return ((value - low) / parameter.step + 0.5) / parameter.count
         return float(parameter.encode([value])[0])
     edge = low if value < low else high
     scale = "log" if parameter.log else getattr(parameter, "scale", "linear")

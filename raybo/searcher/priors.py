@@ -15,7 +15,7 @@ from raybo.common.messages import first_line, shown
 from raybo.journal import as_path, read
 from raybo.record.description import Description
 from raybo.record.events import EarlierStudy, Event
-from raybo.searcher.wanted import Wanted
+from raybo.searcher.wanted import Wanted, identity_of
 
 if TYPE_CHECKING:
     from raybo.searcher.earlier_study import Studied
@@ -35,7 +35,7 @@ def new_priors(given: object, wanted: Wanted, known: Sequence[EarlierStudy] = ()
             those in the directory of the study's own journal.
         wanted: the study that they are for.
         known: what it has. A study that is given again stays as it was when it was given first, and its journal may be
-            gone; directories and patterns give nothing more.
+            gone; once it has begun, directories and patterns give nothing more.
     Raises:
         JournalError: a journal cannot be read, knows nothing of this study, or none of a directory does.
         SpaceError: one has no parameter in common.
@@ -73,7 +73,8 @@ def new_priors(given: object, wanted: Wanted, known: Sequence[EarlierStudy] = ()
 def priors_of(given: Given, description: Description, kept: Kept | None) -> list[EarlierStudy]:
     """Return what the earlier studies know of a study that is not in its journal yet."""
     known = [event for event in ([] if kept is None else kept.events) if isinstance(event, EarlierStudy)]
-    return new_priors(given, Wanted.by(description, None if kept is None else kept.path), known)
+    path, identity = (None, "") if kept is None else (kept.path, identity_of(kept.description, kept.events))
+    return new_priors(given, Wanted.by(description, path, identity), known)
 
 
 def journals_in(directory: Path) -> list[Path]:
@@ -107,7 +108,7 @@ def _source(given: Any, wanted: Wanted, known: Sequence[EarlierStudy]) -> tuple[
         return [_known(given, wanted, _name(given))], False
     paths, are_many = journals_named(given, wanted.path)
     if are_many:
-        return [] if known else _those_that_fit(paths, wanted, str(given)), True
+        return [] if known or wanted.identity else _those_that_fit(paths, wanted, str(given)), True
     if (
         known
         and not paths[0].exists()
@@ -124,7 +125,11 @@ def journals_named(given: Any, own: Path | None) -> tuple[list[Path], bool]:
         given: a journal; or a directory or a pattern of them, or "auto" for those beside the study's own.
         own: the study's own journal, which is never one of many; None if it is not kept.
     """
-    path = as_path(given, "prior").expanduser()
+    if not isinstance(given, (str, os.PathLike)):
+        raise JournalError(f"prior must be a study, a journal, or a list of them, got {shown(given)}")
+    if not os.fspath(given):
+        raise JournalError("prior is empty; name a journal or a directory of journals")
+    path = as_path(Path(given), "prior").expanduser()
     if str(path) == AUTO and not path.exists():
         if own is None:
             raise JournalError('prior "auto" takes the journals beside the study\'s own; give storage, or name them')
@@ -132,7 +137,7 @@ def journals_named(given: Any, own: Path | None) -> tuple[list[Path], bool]:
     elif path.is_dir():
         found = journals_in(path)
     elif not path.exists() and any(mark in str(path) for mark in "*?["):
-        found = [Path(name) for name in sorted(glob.glob(str(path)))]
+        found = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]
     else:
         return [path], False
     return [each for each in found if own is None or os.path.realpath(each) != os.path.realpath(own)], True

@@ -20,15 +20,15 @@ from raybo.common.errors import JournalError, RayboError, SpaceError
 from raybo.journal import Journal
 from raybo.journal.checks import Checker, Nonsense
 from raybo.methods.parts.earlier_studies import expectations, weights
-from raybo.methods.parts.prior_points import hold, same_job
+from raybo.methods.parts.prior_points import as_methods_see_it, hold, same_job
 from raybo.record.description import Description
-from raybo.record.events import EarlierStudy, Pruned, Reported, Told
+from raybo.record.events import EarlierStudy, Pruned, Reported, Stopped, Told
 from raybo.record.origin import Origin
 from raybo.reporting.priors_view import priors_view
 from raybo.searcher import Searcher
-from raybo.searcher.earlier_study import MOST
+from raybo.searcher.earlier_study import MOST, _place
 from raybo.searcher.priors import new_priors
-from raybo.searcher.wanted import Wanted
+from raybo.searcher.wanted import Wanted, identity_of
 from raybo.space import Space
 from raybo.study import warm_start
 from raybo.study.replay import replay
@@ -695,3 +695,151 @@ def test_of_many_journals_one_must_be_modelled(earlier, tmp_path, monkeypatch):
         new_priors(tmp_path, wanted(SPACE))
     description = Searcher(SPACE, mode="min", seed=0).description
     assert new_priors("auto", Wanted.by(description, tmp_path / "new.db")) == []
+
+
+# ---- what is taken of a study, and what it is judged by
+
+LINE = {"x": raybo.Float(0, 10)}
+LOSS = {"metric": "loss", "mode": "min"}
+
+
+def line(config):
+    return {"loss": (config["x"] - 8) ** 2, "lat": config["x"]}
+
+
+def ran(path, values, **goals):
+    """A kept study that has run these values of x."""
+    job, known = raybo.objective(space=LINE, **goals)(line), [{"x": x} for x in values]
+    return raybo.tune(job, in_process=True, method="random", enqueue=known, trials=len(known), storage=path)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "mine", "best"),
+    [
+        ({**LOSS, "constraints": {"lat": "<= 9"}}, "<= 3", 2.0),
+        ({**LOSS, "constraints": {"lat": "<= 3"}}, "<= 9", 7.8),
+        ({**LOSS, "constraints": {"lat": "<= 3"}}, ">= 7", 7.8),
+        ({"metrics": {"loss": "min", "lat": "min"}}, "<= 3", 2.0),
+        (LOSS, "<= 3", 2.0),  # it returned the number, and bounded it nowhere
+    ],
+)
+def test_this_studys_bound_decides_what_is_feasible(tmp_path, theirs, mine, best):
+    old = ran(tmp_path / "old.db", (0.5, 2.0, 4.5, 7.8, 9.5), **theirs)
+    prior = new_priors(old, wanted(LINE, constraints={"lat": mine}, mode="min", metric="loss"))[0]
+    assert prior.X[int(np.argmax(prior.scores)), 0] == pytest.approx(best / 10)
+
+
+def judged_by(ends, **goals):
+    """Whether the priors hold after the first point has ended so, and after four others."""
+    old = [study(LINE, lambda c: (c["x"] - 8) ** 2, seed=k, method="sobol") for k in range(3)]
+    searcher = Searcher(LINE, "random", seed=0, prior=old, **LOSS, **goals)
+    for number in range(5):
+        trial = searcher.ask()
+        event = ends(trial) if number == 0 else Told(number, value=1.0 + number, metrics={"lat": 1.0})
+        searcher.apply(event)
+    return hold(searcher.history), [trial.origin is Origin.PRIOR for trial in searcher.trials[:2]]
+
+
+def test_an_infeasible_first_point_holds_nothing():
+    bound = {"constraints": {"lat": "<= 3"}}
+    assert judged_by(lambda trial: Told(trial.number, value=0.0, metrics={"lat": 5.0}), **bound)[0] is False
+    assert judged_by(lambda trial: Told(trial.number, value=0.0, metrics={"lat": 2.0}), **bound)[0] is True
+
+
+def test_another_trial_takes_the_place_of_a_first_point_that_was_stopped():
+    assert judged_by(lambda trial: Stopped(trial.number, reason="stopped by the user")) == (True, [True, True])
+    assert judged_by(lambda trial: Told(trial.number, value=0.0)) == (True, [True, False])
+
+
+def test_values_of_the_same_job_stay_with_their_configurations(tmp_path):
+    def value(config):
+        return (config["x"] - 8) ** 2
+
+    with Searcher(LINE, "random", mode="min", seed=0, storage=tmp_path / "old.db") as searcher:
+        for number in range(8):
+            trial = searcher.ask()
+            if number in (2, 4):
+                searcher.report(trial, value(trial.config) + 1)
+                searcher.prune(trial)
+            elif number == 5:
+                searcher.fail(trial, "broken")
+            else:
+                searcher.tell(trial, value(trial.config))
+    prior = new_priors(load(tmp_path / "old.db"), wanted(LINE, mode="min"))[0]
+    assert len(prior.results) == 5
+    assert -np.array(prior.results) == pytest.approx([value({"x": 10 * x}) for x in prior.X[:5, 0]])
+
+
+def test_a_study_with_cheap_versions_takes_no_results_of_another():
+    old = study(LINE, lambda c: (c["x"] - 8) ** 2, 8, method="random")
+    assert new_priors(old, wanted(LINE, mode="min"))[0].results
+    assert not new_priors(old, wanted(LINE, mode="min", fidelity={"rows": raybo.Fidelity(1, 9)}))[0].results
+
+
+def test_a_study_is_no_prior_of_itself(tmp_path):
+    path = tmp_path / "own.db"
+    own = ran(path, (1.0, 2.0, 3.0, 8.0), **LOSS)
+    shutil.copy(path, tmp_path / "copy.db")
+    again = raybo.objective(space=LINE, **LOSS)(line)
+    for given in (tmp_path / "copy.db", load(path)):
+        with pytest.raises(JournalError, match="it is this study's own journal or a copy of it"):
+            new_priors(given, Wanted.by(own.description, path, identity_of(own.description, own.events)))
+        with pytest.raises(JournalError, match="it is this study's own journal or a copy of it"):
+            raybo.tune(again, in_process=True, storage=path, trials=5, method="random", prior=given)
+    ran(tmp_path / "other.db", (1.5, 2.5, 3.5, 8.5), **LOSS)
+    more = raybo.tune(again, in_process=True, storage=path, trials=5, method="random", prior="auto")
+    assert not more.history.priors  # it has begun without
+
+
+def test_results_that_were_entered_count_once(tmp_path):
+    def line(config):
+        return (config["x"] - 8) ** 2
+
+    job = raybo.objective(space=LINE, **LOSS)(line)
+    old = raybo.tune(job, in_process=True, trials=8, method="random", seed=0, storage=tmp_path / "old.db")
+    both = {"prior": tmp_path / "old.db", "known_from": tmp_path / "old.db"}
+    new = raybo.tune(job, in_process=True, trials=2, seed=1, storage=tmp_path / "new.db", **both)
+    seen = as_methods_see_it(new.history)
+    assert len(seen.y) == len({float(x[0]) for x in seen.X}) == len(old.trials) + 2
+
+
+def test_results_of_ones_own_journal_cannot_be_entered(tmp_path):
+    job = raybo.objective(space=LINE, **LOSS)(lambda config: config["x"])
+    for source in (tmp_path / "a.db", None):
+        own = raybo.tune(job, in_process=True, trials=3, method="random", storage=tmp_path / "a.db")
+        with pytest.raises(JournalError, match=r"a\.db: it is this study's own journal, which has its results"):
+            raybo.tune(job, in_process=True, trials=4, storage=tmp_path / "a.db", known_from=source or own)
+
+
+def test_choices_that_have_nothing_in_common_are_left_out():
+    old = study({**LINE, "c": raybo.Categorical(["a", "b"])}, lambda c: c["x"], 12, method="random")
+    assert new_priors(old, wanted({**LINE, "c": raybo.Categorical(["p", "q"])}))[0].axes == [0]
+    assert new_priors(old, wanted({**LINE, "c": raybo.Categorical(["b", "q"])}))[0].axes == [0, 1]
+
+
+def test_a_constant_of_an_earlier_study_is_not_known():
+    old = study({**LINE, "y": raybo.Float(5, 5)}, lambda c: c["x"], 5, method="random")
+    assert new_priors(old, wanted({**LINE, "y": raybo.Float(0, 10)}))[0].axes == [0]
+
+
+@pytest.mark.parametrize(("step", "value", "nearest"), [(1, 4.9, 5), (32, 31.5, 32), (32, 47.0, 32), (1, 4.0, 4)])
+def test_numbers_between_two_integers_go_to_the_nearest(step, value, nearest):
+    parameter = raybo.Integer(0, 96, step=step)
+    assert parameter.decode(np.array([_place(parameter, value)])) == [nearest]
+
+
+def test_a_metric_that_was_wanted_the_other_way_round_is_named():
+    old = study(LINE, lambda c: c["x"], 5, method="random", mode="max")
+    prior = new_priors(old, wanted(LINE, mode="min"))[0]
+    assert prior.in_words(["x"]).endswith("knows all parameters; it wanted value the other way round)")
+
+
+def test_names_and_patterns_of_priors(tmp_path):
+    (tmp_path / "sub" / "deep").mkdir(parents=True)
+    ran(tmp_path / "a.db", (1.0, 2.0, 8.0), **LOSS)
+    ran(tmp_path / "sub" / "deep" / "b.db", (1.5, 2.5, 8.5), **LOSS)
+    assert len(new_priors(f"{tmp_path}/**/*.db", wanted(LINE, **LOSS))) == 2
+    with pytest.raises(JournalError, match="prior is empty; name a journal or a directory of journals"):
+        new_priors("", wanted(LINE))
+    with pytest.raises(JournalError, match="prior must be a study, a journal, or a list of them, got Searcher"):
+        new_priors([Searcher(LINE)], wanted(LINE))

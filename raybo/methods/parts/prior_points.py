@@ -22,15 +22,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from raybo.record.events import EarlierStudy
+from raybo.record.events import EarlierStudy, Told
 from raybo.record.history import History
 from raybo.record.origin import Origin
 from raybo.record.record_table import RecordTable
 from raybo.record.states import State
 from raybo.record.trial import Record
 
-RULE = 3  # version of the rule of first points; studies begun by an earlier one go on by it
+RULE = 4  # version of the rule of first points; studies begun by an earlier one go on by it
 MINDED_SINCE = 3  # the rule from which it matters that studies know too few parameters
+JUST_SINCE = 4  # the rule from which nothing follows of a trial that was stopped, and no good of one that is infeasible
 LACKED = 0.25  # share of the parameters; studies that each lack more of them know too little
 SEVERAL = 3  # studies that vouch for a first point; one or two are a gamble, and have one, but never a further one
 MOST = 3  # first points that are tried whatever comes
@@ -64,8 +65,8 @@ def know_too_little(history: History) -> bool:
 
 
 def led(history: History) -> list[Record]:
-    """Return the trials at points that earlier studies led to."""
-    return [record for record in history.records if _is_led(record)]
+    """Return the trials at points that earlier studies led to, without those that were stopped, by the rule."""
+    return [record for record in history.records if _is_led(record) and not _says_nothing(record, history)]
 
 
 def hold(history: History) -> bool | None:
@@ -73,14 +74,21 @@ def hold(history: History) -> bool | None:
     if not history.priors:
         return None
     theirs = [record for record in led(history) if record.has_ended]
-    own = [record for record in history.records if record.has_ended and not _is_led(record)]
+    ended = [record for record in history.records if record.has_ended and not _says_nothing(record, history)]
+    own = [record for record in ended if not _is_led(record)]
     others = [record for record in own if DESIGN & record.tags.keys()] or own
     if not theirs or not others:
         return None
-    step = _common_step([*theirs, *others])
-    return max(_value(record, step) for record in theirs) > float(
-        np.median([_value(record, step) for record in others])
+    step, is_just = _common_step([*theirs, *others]), rule(history) >= JUST_SINCE
+    return max(_value(record, step, is_just) for record in theirs) > float(
+        np.median([_value(record, step, is_just) for record in others])
     )
+
+
+def _says_nothing(record: Record, history: History) -> bool:
+    """Return True if a trial was stopped before its end, and is not only shown so to methods."""
+    was_stopped = record.state is State.STOPPED and not isinstance(record.outcome, Told)
+    return was_stopped and bool(history.priors) and rule(history) >= JUST_SINCE
 
 
 def misled(history: History) -> int:
@@ -94,7 +102,10 @@ def as_methods_see_it(history: History) -> History:
     if prior is None:
         return without_misleading(history)
     known = zip(prior.X, prior.results, strict=False)  # those that failed come last, and have no result
-    entered = [Record(x, {"origin": Origin.ADDED.value}, State.FINISHED, y) for x, y in known]
+    added = {(record.x.tobytes(), record.y) for record in history.records if _is_added(record, history)}
+    entered = [
+        Record(x, {"origin": Origin.ADDED.value}, State.FINISHED, y) for x, y in known if (x.tobytes(), y) not in added
+    ]
     other = history.copy()
     other.records = RecordTable(history.d, [*entered, *history.records])
     return other
@@ -115,6 +126,8 @@ def _comes_out_the_same(prior: EarlierStudy, history: History) -> bool:
     X, y = prior.X[: len(prior.results)], np.array(prior.results)
     within, says = SAME * float(y.std()), False
     for record in history.records:
+        if _is_added(record, history):  # from that study itself, perhaps
+            continue
         at = np.abs(X - record.x).max(axis=1) < SAME
         if record.y is None or not at.any():
             continue
@@ -122,6 +135,11 @@ def _comes_out_the_same(prior: EarlierStudy, history: History) -> bool:
             return False
         says |= not (np.abs(y[~at] - record.y) <= within).any()
     return says
+
+
+def _is_added(record: Record, history: History) -> bool:
+    """Return True if a result was added and that is minded, by the rule."""
+    return record.tags.get("origin") == Origin.ADDED and rule(history) >= JUST_SINCE
 
 
 def without_misleading(history: History) -> History:
@@ -158,7 +176,12 @@ def _common_step(records: Sequence[Record]) -> int | None:
     return min((record.step for record in records if record.reports), default=None)
 
 
-def _value(record: Record, step: int | None) -> float:
-    """Return a trial's value, or what it had reported by a step, maximised; the worst if there is none."""
+def _value(record: Record, step: int | None, is_just: bool) -> float:
+    """Return a trial's value, or what it had reported by a step, maximised; the worst if there is none.
+
+    So it is, if that is just, for a trial that breaks a constraint.
+    """
+    if is_just and record.margins is not None and (record.margins < 0.0).any():
+        return -math.inf
     value = record.y if step is None else next((y for at, y in reversed(record.reports) if at <= step), None)
     return -math.inf if value is None else value
