@@ -166,7 +166,7 @@ def test_what_breaks_a_constraint_is_not_paused(promoted):
     for trial in filter(is_large, study.trials):
         kinds = [event.kind for event in study.events if event.trial == trial.number]
         assert kinds == [Kind.ASKED, Kind.REPORTED, Kind.PRUNED]
-        assert trial.details["rule"] == "job"
+        assert trial.details["rule"] == "constraint"
         assert trial.reason.startswith("at step 1, megabytes ")
     assert any(map(is_large, study.trials))
     assert any(event.kind is Kind.PAUSED for event in study.events)
@@ -197,7 +197,7 @@ def opened(study, job, path):
 def interrupted(promoted):
     """By what had become of it: the journal's events up to there of a trial that breaks a constraint."""
     _, study = promoted
-    verdict = next(event for event in study.events if event.kind is Kind.PRUNED and event.data["rule"] == "job")
+    verdict = next(event for event in study.events if event.kind is Kind.PRUNED and event.data["rule"] == "constraint")
     until = [event for event in study.events if event.number < verdict.number]
     told = {"step": 1, "seen": len(until), "attempt": 1, "seconds": 1.0}
     paused = Paused.of(verdict.trial, {**told, "rule": "asha", "reason": "1st of 1", "numbers": {}})
@@ -229,7 +229,7 @@ def test_a_violation_before_a_kill_prunes_on_resume(promoted, interrupted, tmp_p
         trial = log.searcher.trials[verdict.trial]
     went_on = raybo.load(tmp_path / "a.db")
     assert trial == went_on.trials[verdict.trial]
-    assert (trial.state, trial.details["rule"], trial.details["step"]) == (State.PRUNED, "job", 1)
+    assert (trial.state, trial.details["rule"], trial.details["step"]) == (State.PRUNED, "constraint", 1)
     assert trial.reason.startswith("at step 1, megabytes 1")
     assert trial.seconds == (events[-1].data["seconds"] if was in ("reported", "twice") else 1.0)
     assert len(went_on.events) == len(events) + 1
@@ -280,7 +280,7 @@ def test_a_study_ends_it_with_its_report_committed(promoted, interrupted, tmp_pa
         reported, pruned = raybo.load(tmp_path / f"{was}.db").events[-2:]
         assert reported.data == {**report, "attempt": 2, **more}
         assert pruned.data == {
-            "reason": why, "rule": "job", "numbers": {}, "seen": reported.number, "step": 1, "seconds": 1.0
+            "reason": why, "rule": "constraint", "numbers": {}, "seen": reported.number, "step": 1, "seconds": 1.0
         }  # fmt: skip
 
 
@@ -663,10 +663,10 @@ def test_ask_and_tell_may_report_several_numbers():
     rules = {trial.number: trial.details["rule"] for trial in searcher.trials if trial.state is State.PRUNED}
     for trial in searcher.trials:
         is_large = trial.config["x"] > 80 / 120
-        assert (rules.get(trial.number) == "job") is is_large
+        assert (rules.get(trial.number) == "constraint") is is_large
         assert ("breaks megabytes <= 80 at every step" in trial.reason) is is_large
         assert ("seconds: best by step" in trial.reason) is (rules.get(trial.number) == "median")
-    assert {"job", "median"} == set(rules.values())
+    assert {"constraint", "median"} == set(rules.values())
     trial = searcher.ask()
     for value, said in (
         (3.0, "a dict with accuracy and seconds is needed, as the scheduler looks at seconds, got 3.0"),
@@ -686,7 +686,7 @@ def test_violations_prune_without_a_scheduler():
     verdict = searcher.report(trial, {"value": 0.2, "megabytes": 90})
     assert (verdict.prune, verdict.why) == (True, "at step 2, megabytes 90 breaks megabytes <= 80 at every step by 10")
     ended = searcher.prune(trial)
-    assert (ended.state, ended.reason, ended.details["rule"]) == (State.PRUNED, verdict.why, "job")
+    assert (ended.state, ended.reason, ended.details["rule"]) == (State.PRUNED, verdict.why, "constraint")
 
 
 def test_the_best_report_goes_with_one_number():
@@ -756,3 +756,20 @@ def test_study_lists_count_the_front(tmp_path):
     study = run(steps, tmp_path / "a.db", metrics=METRICS)
     (row,) = studies_in(tmp_path)
     assert row.best == f"{len(study.front)} on the front"
+
+
+@pytest.mark.parametrize("broken", [float("inf"), "inf"])
+def test_an_infinite_report_breaks_a_bound(broken):
+    searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0, constraints={"mem": "<= 0.5 at every step"})
+    assert not searcher.report(searcher.ask(), {"value": 1.0, "mem": float("-inf")}).prune
+    verdict = searcher.report(searcher.ask(), {"value": 1.0, "mem": broken})
+    assert (verdict.prune, verdict.why) == (True, "at step 1, mem inf breaks mem <= 0.5 at every step")
+
+    @raybo.objective(space={"x": raybo.Float(0, 1)}, steps=3, constraints={"mem": "<= 0.5 at every step"})
+    def job(config):
+        for mem in (broken, 0.1, 0.1):
+            yield {"value": config["x"], "mem": mem}
+
+    study = raybo.tune(job, in_process=True, method="random", trials=2)
+    assert {trial.state for trial in study.trials} == {raybo.State.PRUNED}
+    assert {trial.details["rule"] for trial in study.trials} == {"constraint"}

@@ -29,7 +29,9 @@ def require_result(study: Study, path: Path) -> None:
         raise TrialError(f"no trial was started; see raybo show {path}")
     last = next((t for t in reversed(study.trials) if t.state in FAILURES), None)
     if last is None:
-        raise TrialError(f"no trial has finished{f': {study.ended}' if study.ended else ''}; see raybo show {path}")
+        pruned = [trial for trial in study.trials if trial.state is State.PRUNED]
+        why = f"all {len(pruned)} were pruned; the last one: {pruned[-1].reason}" if pruned else study.ended
+        raise TrialError(f"no trial has finished{f': {why}' if why else ''}; see raybo show {path}")
     count = len(study.trials)
     none = f"none of the {count} trials has finished; the last one" if count > 1 else "the only trial has not finished"
     raise TrialError(f"{none}: {last.reason}; see raybo show {path}, and --retry-failed")

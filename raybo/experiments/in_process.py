@@ -29,7 +29,7 @@ from raybo.journal.side_files import CHECKPOINTS, trial_directory
 from raybo.record.events import KINDS, Event, EventData, Kind, Reported, Resumed, Retried
 from raybo.record.states import COUNTED, State
 from raybo.schedulers import Verdict
-from raybo.schedulers.rule import JOB, broken_by, event_of
+from raybo.schedulers.rule import CONSTRAINT, JOB, broken_by, event_of
 from raybo.searcher import Searcher
 from raybo.study.study import Study
 
@@ -119,7 +119,7 @@ def _run(
             is_known = data["step"] <= record.step
             reported: EventData = {**data, "attempt": trial.attempt, **({"repeated": True} if is_known else {})}
             reports.append(searcher.apply(Reported.of(number, reported)))
-            verdict, rule = broken_by(reports[-1], searcher.goals), JOB
+            verdict, rule = broken_by(reports[-1], searcher.goals), CONSTRAINT
             if searcher.rule is not None and not is_known and not verdict.prune:
                 verdict, rule = searcher.rule.judge(searcher.history, number), searcher.rule.name
             if verdict.action != "go":

@@ -173,9 +173,9 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         return self
 
     def _new_searcher(self) -> Searcher:
-        if self.steps is None and (self.scheduler is not None or self.grows is not None):
+        if self.steps is None and (self.scheduler is not None or self.grows is not None or self.by != 1):
             raise ValueError(
-                "scheduler and grows need an estimator that learns step by step; say how many steps with steps="
+                "scheduler, grows and by need an estimator that learns step by step; say how many steps with steps="
             )
         for name in ("n_iter", "n_points", "by", *(["steps"] if self.steps is not None else [])):
             whole_number(getattr(self, name), name, error=ValueError)

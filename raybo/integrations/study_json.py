@@ -19,15 +19,16 @@ if TYPE_CHECKING:
 
 def study_as_json(study: Study, last: int | None = None) -> dict[str, Any]:
     """Return everything about a study, with its last trials or all of them."""
-    best = study.furthest if study.incumbent is None else study.best  # as `Study.best`
+    furthest = None if study.goals.k > 1 or study.furthest is None else study.furthest.number
+    known = study.incumbent is not None
     notes = [] if study.path is None else [asdict(note) for note in read_notes(study.path)]
     return {
         "study": described(study.description),
         "planned": study.planned,
         "ended": study.ended,
-        "best": None if best is None else best.number,
-        "best_expected": None if study.incumbent is None else study.best_expected.number,
-        "recommended": None if study.incumbent is None else study.recommended.number,
+        "best": study.best.number if known else furthest,
+        "best_expected": study.best_expected.number if known else furthest,
+        "recommended": study.recommended.number if known else furthest,
         **({"front": [trial.number for trial in study.front]} if study.goals.k > 1 else {}),
         **({"notes": notes} if notes else {}),
         "trials": [trial_as_json(study, trial) for trial in study.trials[-last if last else 0 :]],

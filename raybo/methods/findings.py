@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 import numpy as np
 
 from raybo.common.errors import TrialError
+from raybo.common.messages import counted
 from raybo.common.threads import limit_threads
 from raybo.methods.explaining import explain
 from raybo.methods.method import Method
-from raybo.record.confirmed import Confirmed, confirmed
+from raybo.record.confirmed import Confirmed, again, confirmed
 from raybo.record.contexts import told_context
 from raybo.record.history import History
 from raybo.record.ledger import Ledger
+from raybo.record.origin import Origin
 from raybo.record.states import State
 from raybo.record.trial import Trial
 from raybo.space import Array
@@ -60,22 +62,23 @@ class Findings:
         Raises:
             TrialError: as `best`.
         """
-        again = self._confirmed()
-        return self.best_expected if again is None else again.trial
+        sure = self._confirmed()
+        return self.best_expected if sure is None else sure.trial
 
     @property
     def recommendation(self) -> str:
         """A sentence that names the recommended trial, and says why; TrialError as `best`."""
-        ledger, again = self.ledger, self._confirmed()
+        ledger, sure = self.ledger, self._confirmed()
         trial, metric = self.recommended, ledger.goals.names[0]
         about = f"trial {trial.number}"
         if trial.value is None:
             step, value = trial.reports[-1]
             return f"{about}, {metric} {value:.6g} at step {step}: none has finished, and it came furthest"
-        if again is not None:
-            runs = f"{len(again.values)} further run{'s' * (len(again.values) > 1)}"
-            broken = f"; but it breaks constraints in {again.infeasible} of {again.planned}, as others do"
-            return f"{about}, mean {metric} {again.mean:.6g} in {runs}, the best{broken if again.infeasible else ''}"
+        if sure is not None:
+            some = f"{len(sure.values)} of " if len(sure.values) < sure.planned else ""
+            runs = f"{some}{counted(sure.planned, 'further run')}"
+            broken = f"; but it breaks constraints in {sure.infeasible} of {sure.planned}, as others do"
+            return f"{about}, mean {metric} {sure.mean:.6g} in {runs}, the best{broken if sure.infeasible else ''}"
         about += f", {metric} {trial.value:.6g}"
         if (expected := self.expected(trial)) is None:
             return f"{about}, the best so far; there are too few trials for a model"
@@ -205,9 +208,14 @@ class Findings:
         return explain(self.method, found, self.ledger.goals)
 
     def _confirmed(self) -> Confirmed | None:
-        """The best of the configurations that were run again; None if none was."""
+        """The best of the configurations that were run again; None if none was, or the search has gone on since."""
         ledger = self.ledger
         if ledger.goals.k > 1 or not ledger.history.count_tag("confirms"):
+            return None
+        last = max((trial.number for trial in again(ledger.trials)), default=-1)
+        if any(
+            each.state is State.FINISHED and each.origin is not Origin.CONFIRMED for each in ledger.trials[last + 1 :]
+        ):
             return None
         return next(iter(confirmed(ledger.trials, ledger.history, ledger.goal)), None)
 

@@ -56,7 +56,8 @@ def again_count(trials: Sequence[Trial], history: History) -> int:
 def confirmed(trials: Sequence[Trial], history: History, goal: Goal) -> list[Confirmed]:
     """Return the configurations that were run again, the best mean first; empty if there are none.
 
-    With constraints, those that keep them in more of the further runs come first: a trial of the search may be lucky.
+    Those come first of which more of the further runs have ended with a value, and keep the constraints: the mean over
+    the runs that survive is biased, and a trial of the search may be lucky.
     """
     runs: dict[int, list[Trial]] = {}
     for trial in again(trials):
@@ -72,8 +73,6 @@ def confirmed(trials: Sequence[Trial], history: History, goal: Goal) -> list[Con
     ]
     done = [each for each in found if each.values]
     ordered = [done[i] for i in goal.best_first([each.mean for each in done])] if done else []
-    if not history.goals.constraints:
-        return ordered
     kept = {
         number: np.mean([t.value is not None and not _breaks(t, history) for t in each if t.state not in OPEN])
         for number, each in runs.items()

@@ -34,6 +34,13 @@ NEGATED = {"neg", "negative", "minus"}
 REACH = 1e150  # values further from 0 are as good or as bad as this for every model: squares and sums stay finite
 
 
+def _number(value: object) -> float | None:
+    """Return a reported number, infinite ones as well, which a journal keeps as text; None if it is none."""
+    if value in ("inf", "-inf") or (isinstance(value, float) and math.isinf(value)):
+        return float(value)
+    return float(value) if is_number(value) else None
+
+
 def within_reach(values: Value) -> Value:
     """Return values, or margins, as models take them: none further from 0 than 1e150; NaN stays."""
     if isinstance(values, float):
@@ -139,7 +146,8 @@ class Constraint:
     def broken_by(self, value: float) -> str:
         """In words, that a number breaks it, and by how much; empty where it keeps it."""
         margin = self.margin(value)
-        return f"{self.name} {value:.6g} breaks {self} by {-margin:.3g}" if is_broken(margin) else ""
+        by = f" by {-margin:.3g}" if math.isfinite(value) else ""
+        return f"{self.name} {value:.6g} breaks {self}{by}" if is_broken(margin) else ""
 
     @property
     def _when(self) -> str:
@@ -262,7 +270,7 @@ class Goals:
 
     def known(self, reported: Mapping[str, object]) -> Array:  # (k + c,)
         """The metrics of a report as methods see them, and then the margins; NaN of what it does not tell."""
-        told = {name: float(value) for name, value in reported.items() if is_number(value)}
+        told = {name: number for name, value in reported.items() if (number := _number(value)) is not None}
         metrics = [goal.maximised(told.get(name, np.nan)) for name, goal in zip(self.names, self.each, strict=True)]
         margins = [constraint.margin(told.get(constraint.name, np.nan)) for constraint in self.constraints]
         return np.array([*metrics, *margins], dtype=np.float64)
@@ -271,8 +279,8 @@ class Goals:
         """The margins of a report, NaN of what it does not tell or need not keep yet; None where that is all."""
         found = np.full(len(self.constraints), np.nan)
         for j, constraint in enumerate(self.constraints):
-            if constraint.at_every_step and is_number(value := reported.get(constraint.name)):
-                found[j] = constraint.margin(float(value))
+            if constraint.at_every_step and (number := _number(reported.get(constraint.name))) is not None:
+                found[j] = constraint.margin(number)
         return None if np.isnan(found).all() else found
 
     def broken_by(self, reported: Mapping[str, object]) -> str:
@@ -281,8 +289,8 @@ class Goals:
             words
             for constraint in self.constraints
             if constraint.at_every_step
-            and is_number(value := reported.get(constraint.name))
-            and (words := constraint.broken_by(float(value)))
+            and (number := _number(reported.get(constraint.name))) is not None
+            and (words := constraint.broken_by(number))
         )
 
     def worst_margins(self, curves: Sequence[Sequence[tuple[int, float]]]) -> Array:  # (k + c) -> (c,)

@@ -69,7 +69,8 @@ def curves(study: Study) -> ReportFigure | None:
     saved = saved_share(study.trials, study.steps)
     caption = "Each line is a trial, as it reported."
     if pruned:
-        by = f" by {study.description.scheduler}" if study.description.scheduler else ""
+        rules = {trial.details.get("rule") for trial in study.trials if trial.state is State.PRUNED}
+        by = f" by {study.description.scheduler}" if rules == {study.description.scheduler} else ""
         share = f", which saved {100 * saved:.0f} % of the steps of the trials that ended" if saved else ""
         caption += f" The {pruned} pale ones were pruned{by}{share}."
     caption += " Dashed lines are rungs, at which trials are compared." if rungs(study) else ""

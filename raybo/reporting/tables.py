@@ -71,7 +71,7 @@ def of_planned(study: Study) -> str:
     """Say how many trials are planned, and how many run a configuration again; empty if none are planned."""
     again = sum(trial.origin is Origin.CONFIRMED for trial in study.trials)
     planned = f" of {study.planned} planned" if study.planned else ""
-    return planned + (f" and {again} to confirm" if planned and again else "")
+    return planned + (f" and {again} that confirm" if planned and again else "")
 
 
 def best_view(study: Study, context: Mapping[str, Any] | None = None, *, one_line: bool = False) -> Group:

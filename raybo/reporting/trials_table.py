@@ -152,7 +152,7 @@ class Trials:
             return
         if constant:
             yield Text("the same in each:", "dim")
-            yield Padding(Named(constant), (0, 0, 0, 2))
+            yield Padding(Named(constant), (0, 0, 0, 2), expand=False)
         for trial in self.trials:
             why, style = self._why(trial)
             if style and not (has_why and len(why) <= room - BETWEEN):
@@ -186,7 +186,9 @@ class Trials:
                 value = "".join(f" {name} {trial.values[name]:.6g}" for name in self.study.goals.needed)
             yield Text.assemble(f"{trial.number} ", (self._state(trial), STYLES[trial.state]), value)
             if not self.one_line:
-                yield Padding(Named(config_values(self.study, trial), None, *self._why(trial)), (0, 0, 0, 2))
+                yield Padding(
+                    Named(config_values(self.study, trial), None, *self._why(trial)), (0, 0, 0, 2), expand=False
+                )
 
     def _why(self, trial: Trial) -> tuple[str, str]:
         """Return why it was tried, or why it failed; and the style of that text."""

@@ -22,7 +22,8 @@ from raybo.record.results import extras
 from raybo.record.states import State
 from raybo.schedulers import GO, Scheduler, Verdict
 
-JOB = "job"  # the rule's name in the journal if a trial ended itself, or a constraint ended it
+JOB = "job"  # the rule's name in the journal if a trial ended itself
+CONSTRAINT = "constraint"  # if a report broke one that must hold at every step; "job" until 0.2
 FORESEEN = 64  # a trial learns for so many steps at a time at which it must wait for a verdict
 
 

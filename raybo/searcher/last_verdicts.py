@@ -6,7 +6,7 @@ from raybo.common.errors import TrialError
 from raybo.record.events import Paused, Pruned, Reported
 from raybo.record.ledger import Ledger
 from raybo.schedulers import GO, Verdict
-from raybo.schedulers.rule import JOB, Rule, broken_by, event_of
+from raybo.schedulers.rule import CONSTRAINT, JOB, Rule, broken_by, event_of
 
 
 class LastVerdicts:
@@ -25,7 +25,7 @@ class LastVerdicts:
     def judge(self, event: Reported) -> Verdict:
         """Return the verdict on a trial's last report."""
         ledger, number = self._ledger, event.trial
-        verdict, rule = broken_by(event, ledger.goals), JOB
+        verdict, rule = broken_by(event, ledger.goals), CONSTRAINT
         if self._rule is not None and not verdict.prune and not event.repeated:
             verdict, rule = self._rule.judge(ledger.history, number), self._rule.name
         self._last[number] = verdict, ledger.last_event, rule

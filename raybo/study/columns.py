@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Expected: TypeAlias = Mapping[int, tuple[float, float]]  # by a trial's number, mean and standard deviation
 
 FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # how formulas begin, or what spreadsheets skip before one
+NOT_FINITE = ("nan", "inf", "-inf")  # as a journal keeps them
 NUMBERS = {"number": "int64", "value": "float64", "seconds": "float64", "attempt": "int64"}
 
 
@@ -120,7 +121,7 @@ def to_dataframe(
         else:  # choices of any kind, None among them, which a column of categories cannot hold
             frame[name] = pd.Series(values, dtype=object)
     for name, values in _metrics(trials, {name: [] for name in frame}):
-        is_number = all(value is None or type(value) in (int, float) for value in values)
+        is_number = all(value is None or type(value) in (int, float) or value in NOT_FINITE for value in values)
         frame[name] = pd.Series(values, dtype="float64" if is_number else object)
     return pd.DataFrame({name: frame[name] for name in table})
 

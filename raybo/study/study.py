@@ -209,7 +209,7 @@ class Study(Findings):
 
     def __repr__(self) -> str:
         description = self.description
-        done = self.count(State.FINISHED)
+        done = sum(t.state is State.FINISHED and t.origin is not Origin.CONFIRMED for t in self.trials)
         text = f"Study of {description.objective}: {done} of {self.planned or len(self.trials)} trials finished"
         if self.goals.k > 1:
             return f"{text}, {len(self.front)} on the front"

@@ -212,6 +212,7 @@ def test_a_candidate_that_breaks_midway_has_failed(n_points):
         ({"steps": 0}, ValueError, "steps must be a whole number from 1, got 0"),
         ({"by": 0}, ValueError, "by must be a whole number from 1, got 0"),
         ({"steps": None, **ASHA}, ValueError, "say how many steps with steps="),
+        ({"steps": None, "by": 3}, ValueError, "scheduler, grows and by need an estimator that learns step by step"),
         ({"scheduler": "asher"}, raybo.MethodError, "asha"),
     ],
 )

@@ -308,3 +308,27 @@ def test_runs_that_crash_do_not_count_as_feasible():
                 searcher.tell(again_number, result)
     found = confirmed(searcher.trials, searcher.history, searcher.goals.first)
     assert [each.trial.number for each in found] == [1, 0]  # feasible in two of three runs, and in one of three
+
+
+def test_a_search_that_goes_on_is_not_ruled_by_what_was_confirmed():
+    searcher = searched()
+    best = searcher.best.number
+    for _ in range(2):
+        run_again(searcher, best, searcher.best.value)
+    assert searcher.recommended.number == best
+    trial = searcher.ask()
+    searcher.tell(trial, 5.0)
+    assert searcher.recommended.number == trial.number
+    assert "further run" not in searcher.recommendation
+    run_again(searcher, trial.number, 4.0)
+    assert searcher.recommendation == f"trial {trial.number}, mean value 4 in 1 further run, the best"
+
+
+def test_runs_that_crash_count_against_a_configuration():
+    searcher = searched()
+    for value in (9.0, None, None):
+        run_again(searcher, 3, value)
+    for value in (1.0, 1.0, None):
+        run_again(searcher, 5, value)
+    assert [each.trial.number for each in confirmed(searcher.trials, searcher.history, searcher.ledger.goal)] == [5, 3]
+    assert searcher.recommendation == "trial 5, mean value 1 in 2 of 3 further runs, the best"

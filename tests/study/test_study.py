@@ -141,6 +141,16 @@ def test_further_metrics_never_overwrite_other_columns():
     assert (row["value"], row["metric.value"], row["curve"], row["metric.lr"]) == (0.5, 3, "[1, 2.5]", "words")
 
 
+def test_a_metric_that_is_not_finite_leaves_its_column_numbers():
+    told = []
+    for number, value in enumerate((0.5, "nan", None, "inf")):
+        asked = {"x": [0.5, 0.5, 0.5], "values": [0.1, 3, 0], "tags": {}, "seen": 0}
+        told += [Asked.of(number, asked), Told(number, value=0.5, metrics={"m": value, "text": str(value)})]
+    frame = Study(description(), told).to_dataframe()
+    assert (frame["m"].dtype, frame["text"].dtype) == ("float64", object)
+    assert list(frame["m"].fillna(-1)) == [0.5, -1, -1, math.inf]
+
+
 def test_parameters_never_take_the_place_of_another_column():
     space = Space({"value": Integer(0, 9), "state": Integer(0, 9), "a": {"b": Integer(0, 9)}, "seconds": Integer(0, 9)})
     data = {"x": [0.5] * 4, "values": [1, 2, 3, 4], "tags": {}}

@@ -26,7 +26,7 @@ from raybo.record.ledger import Ledger
 from raybo.record.states import OPEN, State
 from raybo.record.trial import Trial
 from raybo.schedulers import Verdict
-from raybo.schedulers.rule import JOB, Rule, broken_by, event_of, foreseen
+from raybo.schedulers.rule import CONSTRAINT, JOB, Rule, broken_by, event_of, foreseen
 from raybo.searcher import Searcher
 
 SHARE_SECONDS = 0.002  # an urgent commit waits this long for others, to share one transaction
@@ -115,7 +115,7 @@ class Judge:
             if dispatched.life.phase is not Phase.RUNNING:
                 break
             report = self._added(dispatched, data)
-            verdict, rule = broken_by(report, self.log.searcher.goals), JOB
+            verdict, rule = broken_by(report, self.log.searcher.goals), CONSTRAINT
             try:
                 if not verdict.prune and self.rule is not None and self._can_judge(report):
                     verdict, rule = self.rule.verdict(self.log.searcher.history, report.trial), self.rule.name
@@ -145,7 +145,7 @@ class Judge:
     async def _record(self, dispatched: Dispatched, data: EventData) -> bool:
         """Record one report and the verdict on it; True if the trial waits until they are committed."""
         event = self._added(dispatched, data)
-        verdict, rule = broken_by(event, self.log.searcher.goals), JOB
+        verdict, rule = broken_by(event, self.log.searcher.goals), CONSTRAINT
         if not verdict.prune:
             if self.rule is None or not self._can_judge(event):
                 return event.checkpoint is not None
@@ -286,7 +286,7 @@ def missing_verdicts(searcher: Searcher, events: Sequence[Event]) -> list[Event]
     """
     rule = searcher.rule
     broken, last = _open_reports(searcher, events)
-    due = [(broken_by(report, searcher.goals), JOB, report) for report in broken.values()]
+    due = [(broken_by(report, searcher.goals), CONSTRAINT, report) for report in broken.values()]
     judged = {
         report.number
         for number, report in last.items()

@@ -263,7 +263,7 @@ def run_trial(
             send_context(observed)
 
     needed = (wanted,) if isinstance(wanted, str) else wanted.needed
-    first = needed if cost is None else (*needed, cost)  # as only so many are kept
+    costs = () if cost is None else (cost,)
 
     def take_context(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
         if context is None or not (values := {name: metrics[name] for name in context.names if name in metrics}):
@@ -274,7 +274,7 @@ def run_trial(
     begun = time.perf_counter()
 
     def read(metrics: Any) -> tuple[float | None, str, dict[str, Any]]:
-        return read_result(_with_first(metrics, first), needed[0])
+        return read_result(_with_first(metrics, (*needed, *costs)), needed[0])
 
     def broken(value: float, others: Mapping[str, Any]) -> str:
         return "" if isinstance(wanted, str) else wanted.broken_by({**others, needed[0]: value})
@@ -293,7 +293,7 @@ def run_trial(
         if not is_whole:  # the value is one of the reports, whatever else it returned
             last = {name: reports.metrics[name] for name in needed[1:] if name in reports.metrics}
             result = {**last, **cast("Mapping[str, Any]", result or {}), needed[0]: reports.value}
-        value, reason, others = read_results(_with_first(result, first), needed)
+        value, reason, others = read_results(_with_first(result, costs), needed)
         if value is None and not is_whole and not reports.count:  # the number of an earlier attempt is none of its own
             others.pop(needed[0], None)
         if context is not None and isinstance(result, Mapping):
@@ -328,7 +328,7 @@ def run_trial(
 
 
 def _with_first(result: Any, names: Sequence[str]) -> Any:
-    """Return a result with the numbers of these names before its others, if it is a mapping."""
+    """Return a result, if it is a mapping, with the numbers of these names first, as only so many are kept."""
     if not isinstance(result, Mapping):
         return result
     return {**{name: result[name] for name in names if name in result}, **result}
