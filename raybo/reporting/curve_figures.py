@@ -74,6 +74,8 @@ def curves(study: Study) -> ReportFigure | None:
         share = f", which saved {100 * saved:.0f} % of the steps of the trials that ended" if saved else ""
         caption += f" The {pruned} pale ones were pruned{by}{share}."
     caption += " Dashed lines are rungs, at which trials are compared." if rungs(study) else ""
+    judged = study.description.judged
+    caption += f" The scheduler judges {escaped(judged)}." if judged not in (None, study.description.metric) else ""
     if fidelities is not None:
         caption = f"Each point is a trial at fewer {escaped(', '.join(fidelities))} than a whole run has."
     caption += frame.note
