@@ -196,12 +196,13 @@ def _breaks(record: Record, theirs: Goals, mine: Goals) -> bool:
     if not isinstance(record.outcome, Told):
         return False
     numbers = {**(record.outcome.metrics or {}), **record.outcome.values(theirs)}
+    worst = dict(numbers)
     if record.margins is not None:
         for constraint, margin in zip(theirs.constraints, record.margins.tolist(), strict=True):
-            if margin < constraint.margin(numbers[constraint.name]):  # a report came closer to the bound
-                numbers[constraint.name] = constraint.value_of(margin)
+            if margin < constraint.margin(numbers[constraint.name]):  # a report broke it
+                worst[constraint.name] = constraint.value_of(margin)
     return any(
-        constraint.margin(numbers[constraint.name]) < 0.0
+        constraint.margin((worst if constraint.at_every_step else numbers)[constraint.name]) < 0.0
         for constraint in mine.constraints
         if is_number(numbers.get(constraint.name))
     )

@@ -729,6 +729,19 @@ def test_this_studys_bound_decides_what_is_feasible(tmp_path, theirs, mine, best
     assert prior.X[int(np.argmax(prior.scores)), 0] == pytest.approx(best / 10)
 
 
+@pytest.mark.parametrize(("bound", "best"), [("<= 10", 7.8), ("<= 10 at every step", 4.5)])
+def test_what_a_trial_reported_counts_where_every_step_does(tmp_path, bound, best):
+    path, theirs = tmp_path / "old.db", {"constraints": {"lat": "<= 9 at every step"}}
+    searcher = Searcher(LINE, "random", seed=0, storage=path, **theirs, **LOSS)
+    for x in (0.5, 2.0, 4.5, 7.8):
+        searcher.enqueue({"x": x})
+        trial = searcher.ask()
+        searcher.report(trial, {"loss": 50.0, "lat": 12.0 if x == 7.8 else 1.0})
+        searcher.tell(trial, {"loss": (x - 8) ** 2, "lat": 2.0})
+    prior = new_priors(load(path), wanted(LINE, constraints={"lat": bound}, **LOSS))[0]
+    assert prior.X[int(np.argmax(prior.scores)), 0] == pytest.approx(best / 10)
+
+
 def judged_by(ends, **goals):
     """Whether the priors hold after the first point has ended so, and after four others."""
     old = [study(LINE, lambda c: (c["x"] - 8) ** 2, seed=k, method="sobol") for k in range(3)]
@@ -758,8 +771,8 @@ def test_values_of_the_same_job_stay_with_their_configurations(tmp_path):
     with Searcher(LINE, "random", mode="min", seed=0, storage=tmp_path / "old.db") as searcher:
         for number in range(8):
             trial = searcher.ask()
+            searcher.report(trial, value(trial.config) + 1)
             if number in (2, 4):
-                searcher.report(trial, value(trial.config) + 1)
                 searcher.prune(trial)
             elif number == 5:
                 searcher.fail(trial, "broken")
@@ -791,16 +804,19 @@ def test_a_study_is_no_prior_of_itself(tmp_path):
     assert not more.history.priors  # it has begun without
 
 
-def test_results_that_were_entered_count_once(tmp_path):
+def test_results_that_were_entered_count_once():
     def line(config):
         return (config["x"] - 8) ** 2
 
-    job = raybo.objective(space=LINE, **LOSS)(line)
-    old = raybo.tune(job, in_process=True, trials=8, method="random", seed=0, storage=tmp_path / "old.db")
-    both = {"prior": tmp_path / "old.db", "known_from": tmp_path / "old.db"}
-    new = raybo.tune(job, in_process=True, trials=2, seed=1, storage=tmp_path / "new.db", **both)
-    seen = as_methods_see_it(new.history)
-    assert len(seen.y) == len({float(x[0]) for x in seen.X}) == len(old.trials) + 2
+    old = study(LINE, lambda config: (config["x"] - 8) ** 2, 8, method="random")
+    searcher = Searcher(LINE, "random", mode="min", seed=1, prior=old)
+    for trial in old.trials[:3]:
+        searcher.add(trial.config, trial.value)
+    assert same_job(searcher.history) is None  # what was entered may be from that study itself
+    searcher.enqueue(old.trials[5].config)
+    searcher.tell(searcher.ask(), old.trials[5].value)
+    assert same_job(searcher.history) is not None
+    assert len(as_methods_see_it(searcher.history).y) == len(old.trials) + 1  # and that of this study's own trial
 
 
 def test_results_of_ones_own_journal_cannot_be_entered(tmp_path):
