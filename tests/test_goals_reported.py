@@ -32,7 +32,7 @@ from raybo.journal import Journal
 from raybo.methods.parts.multi_objective import FitOptions, fitted_goals
 from raybo.methods.parts.running_trials import predicted
 from raybo.record.events import KINDS, Asked, Failed, Kind, Paused, Pruned, Reported, Resumed, Retried, Told
-from raybo.record.goals import Constraint, Goals
+from raybo.record.goals import REACH, Constraint, Goals
 from raybo.record.history import History
 from raybo.record.states import State
 from raybo.record.stopping import Limits, Stopping
@@ -773,3 +773,12 @@ def test_an_infinite_report_breaks_a_bound(broken):
     study = raybo.tune(job, in_process=True, method="random", trials=2)
     assert {trial.state for trial in study.trials} == {raybo.State.PRUNED}
     assert {trial.details["rule"] for trial in study.trials} == {"constraint"}
+
+
+def test_an_infinite_metric_of_a_report_is_not_known():
+    known = Goals(("a", "b"), ("max", "min"), (Constraint("mem", True, 1.0),)).known(
+        {"a": 1.0, "b": "inf", "mem": "inf"}
+    )
+    assert known[0] == 1.0
+    assert np.isnan(known[1])
+    assert known[2] == -REACH

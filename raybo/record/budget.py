@@ -87,7 +87,7 @@ def amount_of(value: Any, is_time: bool, name: str = "budget") -> float:
     """Return the amount of a budget: of time as `seconds_of`, else a number.
 
     Raises:
-        MethodError: it is none, or not above 0.
+        MethodError: the value is no such amount, or not above 0.
     """
     if is_time:
         return seconds_of(value, name)

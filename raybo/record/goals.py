@@ -35,9 +35,11 @@ REACH = 1e150  # values further from 0 are as good or as bad as this for every m
 
 
 def _number(value: object) -> float | None:
-    """Return a reported number, infinite ones as well, which a journal keeps as text; None if it is none."""
-    if value in ("inf", "-inf") or (isinstance(value, float) and math.isinf(value)):
+    """Return a reported number, which a journal keeps as text if it is infinite; None if the value is no number."""
+    if isinstance(value, str) and value in ("inf", "-inf"):
         return float(value)
+    if isinstance(value, float) and math.isinf(value):
+        return value
     return float(value) if is_number(value) else None
 
 
@@ -213,7 +215,7 @@ class Goals:
 
     @property
     def doubtful(self) -> str:
-        """The first metric that is maximised and by its name should not be: "val_loss", say; empty if there is none."""
+        """Return the first metric that is maximised although its name says loss or error; empty if there is none."""
         for name, mode in zip(self.names, self.modes, strict=True):
             words = set(re.split(r"[^a-z]+", name.lower()))
             if mode == "max" and words & LOSSES and not words & NEGATED:
@@ -271,7 +273,8 @@ class Goals:
     def known(self, reported: Mapping[str, object]) -> Array:  # (k + c,)
         """The metrics of a report as methods see them, and then the margins; NaN of what it does not tell."""
         told = {name: number for name, value in reported.items() if (number := _number(value)) is not None}
-        metrics = [goal.maximised(told.get(name, np.nan)) for name, goal in zip(self.names, self.each, strict=True)]
+        finite = {name: number for name, number in told.items() if math.isfinite(number)}
+        metrics = [goal.maximised(finite.get(name, np.nan)) for name, goal in zip(self.names, self.each, strict=True)]
         margins = [constraint.margin(told.get(constraint.name, np.nan)) for constraint in self.constraints]
         return np.array([*metrics, *margins], dtype=np.float64)
 

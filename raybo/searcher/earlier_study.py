@@ -82,9 +82,8 @@ def what_it_knows(study: Studied, wanted: Wanted, name: str) -> EarlierStudy:
         raise JournalError(f"{name}: its values lie far outside of this study's ranges, so it says nothing of them")
     said = as_text(theirs.to_json())
     results = list[float]()
-    if _may_be_the_same(
-        theirs, wanted
-    ):  # its values belong to the first points, so those that were predicted come later
+    if _may_be_the_same(theirs, wanted):
+        # results are the values of the first points, so points whose values were predicted come after these
         values = [ledger.history.records[numbers[place]].y for place in kept]
         order = sorted(range(len(kept)), key=lambda i: values[i] is None)
         points, kept = points[order], [kept[i] for i in order]

@@ -743,7 +743,7 @@ def test_what_a_trial_reported_counts_where_every_step_does(tmp_path, bound, bes
 
 
 def judged_by(ends, **goals):
-    """Whether the priors hold after the first point has ended so, and after four others."""
+    """Return whether the priors hold after the first point has ended so, and which of two trials they led to."""
     old = [study(LINE, lambda c: (c["x"] - 8) ** 2, seed=k, method="sobol") for k in range(3)]
     searcher = Searcher(LINE, "random", seed=0, prior=old, **LOSS, **goals)
     for number in range(5):

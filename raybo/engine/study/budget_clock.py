@@ -50,7 +50,7 @@ class BudgetClock:
 
     @property
     def mean_cost(self) -> float:
-        """What a trial costs that ends, of a budget of cost, by those heard of; 0 before the first."""
+        """Return the mean cost of the trials that have ended under this clock; 0 before the first."""
         return self._costs / self._ends if self._ends else 0.0
 
     @property

@@ -328,7 +328,7 @@ def run_trial(
 
 
 def _with_first(result: Any, names: Sequence[str]) -> Any:
-    """Return a result, if it is a mapping, with the numbers of these names first, as only so many are kept."""
+    """Return a result whose numbers of these names come first, as only 50 are kept; other results stay as they are."""
     if not isinstance(result, Mapping):
         return result
     return {**{name: result[name] for name in names if name in result}, **result}

@@ -35,12 +35,8 @@ from raybo.record.states import State
 from raybo.space import Array
 from raybo.surrogate import GP, Observations, structured_model
 
-WRONG = {
-    1: 0.7,
-    2: 0.4,
-    3: 0.4,
-    4: 0.4,
-}  # standard deviation of what a study's expectation of a point misses by, by the rule
+# standard deviation of what a study's expectation of a point misses by, by the rule
+WRONG = {1: 0.7, 2: 0.4, 3: 0.4, 4: 0.4}
 DRAWS = 64  # of how the studies are wrong
 BEST = 8  # points of each study that are candidates
 NEIGHBOURS = 3  # of each of them

@@ -177,9 +177,10 @@ def _common_step(records: Sequence[Record]) -> int | None:
 
 
 def _value(record: Record, step: int | None, is_just: bool) -> float:
-    """Return a trial's value, or what it had reported by a step, maximised; the worst if there is none.
+    """Return a trial's value, or what it had reported by a step, maximised.
 
-    So it is, if that is just, for a trial that breaks a constraint.
+    Args:
+        is_just: whether a trial that breaks a constraint counts as the worst, as one without a value does.
     """
     if is_just and record.margins is not None and (record.margins < 0.0).any():
         return -math.inf
