@@ -15,19 +15,17 @@ import json
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from benchmarks.budget_problems import Problem
 from benchmarks.figures import Figure, Figures
 from raybo.record.budget import HOUR
 from raybo.record.events import Asked, Told
 from raybo.record.goals import Goals
 from raybo.record.stopping import Limits, Stopping
 from raybo.searcher import Searcher
-
-if TYPE_CHECKING:
-    from benchmarks.budget import Problem
 
 TRIALS = 60
 PRICES = (0.003, 0.01, 0.03, 0.1)  # of a mean trial, as a share of the regret of random search
