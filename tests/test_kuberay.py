@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import click
 import pytest
 import yaml
 
+import raybo
 from raybo.cli.tuning import tune
 
 ROOT = Path(__file__).parents[1]
@@ -49,6 +52,32 @@ def test_the_manifest_has_fields_that_kuberay_knows(documents):
     assert documents["RayCluster"]["apiVersion"] == documents["RayJob"]["apiVersion"] == "ray.io/v1"
     for group in (spec["headGroupSpec"], *spec["workerGroupSpecs"]):
         assert all(isinstance(value, str) for value in group["rayStartParams"].values())
+
+
+def test_kuberay_takes_a_job_for_a_cluster_that_is_there(documents):
+    spec = documents["RayJob"]["spec"]
+    assert "clusterSelector" in spec
+    assert not {"backoffLimit", "rayClusterSpec", "shutdownAfterJobFinishes"} & set(spec)  # KubeRay refuses both
+
+
+def test_workers_find_what_the_job_imports(documents):
+    spec = documents["RayCluster"]["spec"]
+    for group in (spec["headGroupSpec"], *spec["workerGroupSpecs"]):
+        pod = group["template"]["spec"]
+        assert {"name": "job", "configMap": {"name": "raybo-job"}} in pod["volumes"]
+        assert {"name": "job", "mountPath": "/home/ray/job"} in pod["containers"][0]["volumeMounts"]
+
+
+def test_the_copy_of_a_journal_is_whole(tmp_path, monkeypatch):
+    text = (ROOT / "kuberay.yaml").read_text(encoding="utf-8")
+    command = re.search(r'COPY="(.*)"', text)[1]
+    (tmp_path / "raybo").mkdir()
+    searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", storage=tmp_path / "raybo" / "job.db")
+    for _ in range(5):
+        searcher.tell(searcher.ask(), 0.5)
+    subprocess.run([sys.executable, "-c", command], cwd=tmp_path, check=True)
+    assert len(raybo.load(tmp_path / "copy.db").trials) == 5
+    searcher.close()
 
 
 def test_what_is_named_twice_is_the_same(documents):

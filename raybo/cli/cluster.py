@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from dataclasses import asdict
@@ -34,9 +35,11 @@ if TYPE_CHECKING:
     from raybo.integrations.jobs import Cluster, Job
     from raybo.integrations.transfer import Arrival
 
+TUNNELLED = "http://127.0.0.1:8265"  # where `ray dashboard` and an SSH tunnel put a cluster's dashboard
+NAME_OF_JOB = re.compile(r".+-[0-9a-f]{6}")  # as `raybo submit` names them
 DASHBOARD = click.option(
     "--address",
-    default="http://127.0.0.1:8265",  # where `ray dashboard` and an SSH tunnel put a cluster's dashboard
+    default=TUNNELLED,
     envvar=DASHBOARD_VARIABLE,
     show_default=True,
     show_envvar=True,
@@ -48,7 +51,8 @@ ANY_ADDRESS = click.option(
     envvar=DASHBOARD_VARIABLE,
     metavar="auto|HOST:PORT|http://HOST:8265",
     help="The cluster that it runs on: auto or HOST:PORT for a detached study; for a job, the address of its "
-    f"dashboard.  [env var: {DASHBOARD_VARIABLE}, of a dashboard; default: auto]",
+    f"dashboard.  [env var: {DASHBOARD_VARIABLE}, of a dashboard; default: auto, or for a name like job-3f2a1c "
+    f"{TUNNELLED}]",
 )
 BAD_USAGE = 2  # the exit code of a command that was misused, and so left no journal
 STOP_SECONDS = 60.0  # wait for a study on this machine to record its stopped trials
@@ -62,7 +66,7 @@ JOB = click.argument("name", metavar="JOB")
 @click.option(
     "--storage",
     metavar="FILE.db",
-    help="The study's journal on the head node, absolute or starting with ~.  [default: "
+    help="The study's journal on the head node, absolute or starting with ~/.  [default: "
     "~/raybo/USER/DIRECTORY/FILE.db]",
 )
 @click.option(
@@ -124,6 +128,8 @@ def submit(
             "directory that all nodes share"
         )
     here = output or default_storage(file)
+    if not here.parent.is_dir():
+        raise click.UsageError(f"-o {here}: the directory {here.parent} does not exist; make it first")
     earlier = [_journals_of(prior, here) for prior in priors]
     cluster = Cluster(address)
     job = cluster.submit(
@@ -144,8 +150,9 @@ def submit(
     if follow:
         _follow(cluster, job.name, here)
     else:
-        at = f"{job.name} --address {address}"
-        say(f"raybo attach {at} follows it, raybo fetch {at} brings its journal here")
+        at = f"{quote(job.name)} --address {address}"
+        into = "" if output is None else f" -o {quote(str(output))}"
+        say(f"raybo attach {at} follows it, raybo fetch {at}{into} brings its journal here")
 
 
 @click.command()
@@ -227,7 +234,8 @@ def attach(ctx: click.Context, name: str, address: str | None) -> None:
         raybo attach job
         raybo attach job-3f2a1c --address http://10.0.0.1:8265
     """
-    if address is not None and _is_dashboard(ctx, address):
+    address = _address(address, name)
+    if _is_dashboard(ctx, address):
         from raybo.integrations.jobs import Cluster
 
         cluster = Cluster(address)
@@ -239,9 +247,9 @@ def attach(ctx: click.Context, name: str, address: str | None) -> None:
     console = make_console()
     try:
         with Display(console) as display:
-            ended = run(name, address or "auto", display)
+            ended = run(name, address, display)
     except KeyboardInterrupt:
-        at = "" if address is None else f" --address {address}"
+        at = "" if address == "auto" else f" --address {address}"
         say(f"{name} keeps running; raybo stop {name}{at} stops it", err=True)
         raise
     if ended.study is None:
@@ -282,7 +290,8 @@ def stop(ctx: click.Context, name: str, address: str | None, as_json: bool) -> N
         else:
             say(f"Asked to stop; it has not ended yet: raybo show {name} --watch follows it")
         return
-    if address is not None and _is_dashboard(ctx, address):
+    address = _address(address, name)
+    if _is_dashboard(ctx, address):
         from raybo.integrations.jobs import Cluster
 
         job = Cluster(address).stop(name)
@@ -294,7 +303,7 @@ def stop(ctx: click.Context, name: str, address: str | None, as_json: bool) -> N
         return
     from raybo.engine.follow import stop as run
 
-    ended = run(name, address or "auto")
+    ended = run(name, address)
     if as_json:
         say_json({"journal": str(ended.path), "has_ended": True})
         return
@@ -336,9 +345,11 @@ def _follow(cluster: Cluster, name: str, here: Path | None) -> None:
     if here is not None and job.exit_code != BAD_USAGE:
         try:
             say(_arrived(cluster.fetch(name, here), name))
-        except RayboError:
-            if _has_run(job):
+        except RayboError as error:
+            if _has_run(job) and not job.exit_code:
                 raise
+            if _has_run(job):  # why it failed comes last
+                say(str(error), err=True)
     elif _has_run(job):
         fetch = f"raybo fetch {name} --address {cluster.address}"
         say(f"its journal is {job.storage} on the head node; {fetch} brings it here")
@@ -378,6 +389,11 @@ def _arrived(arrival: Arrival, name: str) -> str:
     if arrival.ahead:
         return f"{arrival.path} is unchanged: it has all of {name}, and {arrival.ahead} more events"
     return f"{arrival.path} has all of {name}: {counted(arrival.added, 'new event')}"
+
+
+def _address(given: str | None, name: str) -> str:
+    """Return the address to ask for a study: if none is given, a dashboard's for the name of a job."""
+    return given or (TUNNELLED if NAME_OF_JOB.fullmatch(name) else "auto")
 
 
 def _is_dashboard(ctx: click.Context, address: str) -> bool:

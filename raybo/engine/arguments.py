@@ -243,7 +243,8 @@ def tune_arguments(
     if run.processes is not None:
         bound = replace(bound, processes=run.processes)
     if run.in_process and not bound.is_single:
-        raise RayError("in_process runs each trial as one process, this one; leave it out, or give processes=1")
+        remedy = "leave it out" if bound.nested else "leave it out, or give processes=1"
+        raise RayError(f"in_process runs each trial as one process, this one; {remedy}")
     if run.trial_seconds is None:
         run = replace(run, trial_seconds=bound.trial_seconds)
     for name in ("target", "stop_below_gain", "stop_when_not_worth", "confirm"):

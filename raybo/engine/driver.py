@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import secrets
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -24,11 +25,12 @@ from raybo.engine.plan import Plan
 from raybo.engine.progress import Watch, announce, watching
 from raybo.engine.ray.connection import here, is_local, ray_for_study, starts_its_own
 from raybo.engine.ray.liveness import RayDied
-from raybo.engine.ray.named_studies import NAMESPACE
+from raybo.engine.ray.named_studies import ATTACHED, NAMESPACE
 from raybo.engine.ray.pickling import culprit, directories_for, importable, pickled, unsendable, used_by
 from raybo.engine.ray.resources import workers_available
 from raybo.engine.run_options import RunOptions
 from raybo.engine.temporary_directories import private_directory
+from raybo.engine.trial.artifacts import claim
 from raybo.engine.trial.task import LARGE_BYTES, stored
 from raybo.job.code_fingerprint import code_of
 from raybo.job.objective import Objective
@@ -61,6 +63,9 @@ def tune(given: Arguments) -> Study:
         started = time.monotonic()
         code = code_of(given.objective)
         run, searcher, description, events = _begin(given, path, code)  # a wrong journal is refused before Ray starts
+        place = run.artifacts or next(filter(_is_there, artifacts_of(events)), None)
+        if place is not None:
+            claim(path, place, events)
         last = events[-1].number if events else 0
         planned = partial(
             Plan,
@@ -72,7 +77,7 @@ def tune(given: Arguments) -> Study:
             begun=started,
             is_kept=given.storage is not None,
             known=last,
-            artifacts=run.artifacts or next(filter(_is_there, artifacts_of(events)), None),
+            artifacts=place,
             directories=_directories(searcher),
             code=code,
         )
@@ -87,6 +92,8 @@ def tune(given: Arguments) -> Study:
                 path.unlink()
             raise
         description, events = journal.read(path, description)
+        if place is not None:
+            claim(path, place, events)
         return Study(description.over(searcher.space, searcher.context), events, given.storage)
 
 
@@ -252,10 +259,15 @@ def _run_on(ray: Any, objective: Objective, plan: Plan, watch: Watch | None) -> 
     placed = {"num_cpus": 0, "max_concurrency": 1_000, "scheduling_strategy": here(ray)}
     if not plan.options.detach:
         # restarted by the follower: what Ray may restart, Ray's memory monitor kills before any trial
-        make = ray.remote(StudyActor).options(**placed).remote
-        run_to_end(ray, lambda: make(plan, sent, function), plan.path, RESTARTS, plan.after, watch)
+        def attached() -> Any:
+            named = f"{plan.path.stem}-{secrets.token_hex(4)}"  # a new one each time: Ray may not have freed the last
+            make = ray.remote(StudyActor).options(**placed, name=named, namespace=ATTACHED).remote
+            return make(replace(plan, name=named), sent, function)
+
+        run_to_end(ray, attached, plan.path, RESTARTS, plan.after, watch)
         return
     name = plan.path.stem
+    plan = replace(plan, name=name)
     placed |= {"name": name, "namespace": NAMESPACE, "lifetime": "detached"}
     placed |= {"max_restarts": RESTARTS, "max_task_retries": -1}  # by Ray, as nobody else is there
     try:

@@ -7,7 +7,9 @@ have the same version. Its journal is a file on the head, outside that copy, bec
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import getpass
+import os
 import secrets
 import shlex
 import tempfile
@@ -103,22 +105,22 @@ class Cluster:
             arguments: those of `raybo tune`, except those that say where things are.
             directory: what to send: the job's working directory is a copy of it.
             exclude: what not to send, as patterns like those in .gitignore.
-            storage: the journal on the head, absolute or from ~; None for `storage_on_head`.
+            storage: the journal on the head, absolute or from ~/; None for `storage_on_head`.
             study: a journal here that the job is to continue, if it exists.
             known_from, enqueue: files here for `--from` and `--enqueue`.
             priors: for each `--prior` the journals here that it names, as `journals_named` returns them.
         Raises:
             ObjectiveError: the file is not there, or not below the directory.
-            RayError: the directory is too large to be sent.
-            MethodError: `storage` is neither absolute nor from ~.
+            RayError: the directory is too large to be sent, or .gitignore, .rayignore or `exclude` names the file.
+            MethodError: `storage` is neither absolute nor from ~/.
             JournalInUse: a process here is writing `study`.
             JournalError: `study`, `known_from` or a prior cannot be read.
         """
         file, colon, name = target.partition(":")
         inside = _below(directory, file)
         storage = storage or storage_on_head(directory, target)
-        if not storage.startswith(("/", "~")):
-            raise MethodError(f"the journal's path on the head node must be absolute or start with ~, got {storage!r}")
+        if not storage.startswith(("/", "~/")):
+            raise MethodError(f"the journal's path on the head node must be absolute or start with ~/, got {storage!r}")
         if study is not None and journal.in_use(study):
             raise JournalInUse(f"{study}: another process is writing it; wait for it to end, or name another with -o")
         command = ["job-run", storage, f"{inside}{colon}{name}", *arguments]
@@ -127,7 +129,7 @@ class Cluster:
             luggage = load_up(Path(scratch), here, known_from, enqueue, priors)
             environment = {
                 **_with_raybo(*([] if luggage is None else [luggage])),
-                "working_dir": str(zipped(directory, exclude, Path(scratch, "working_dir.zip"))),
+                "working_dir": str(zipped(directory, exclude, Path(scratch, "working_dir.zip"), Path(inside))),
                 # `stop` is to be like Ctrl-C, after which the study records what it stops
                 "env_vars": {"RAY_JOB_STOP_SIGNAL": "SIGINT", "RAY_JOB_STOP_WAIT_TIME_S": str(STOP_SECONDS)},
             }
@@ -161,8 +163,11 @@ class Cluster:
             show: called with pieces of its log.
         """
         with translated(self.address, f"; {name} goes on, `raybo attach {name} --address {self.address}` follows it"):
-            asyncio.run(self._tail(name, show))
-            return self._wait(name, SETTLE_SECONDS)
+            shown = 0
+            while True:
+                shown = asyncio.run(self._tail(name, show, shown))
+                if (job := self._ended_within(name, SETTLE_SECONDS)) is not None:
+                    return job  # else the connection to its log has ended before it
 
     def stop(self, name: str) -> Job:
         """End a job; its study records what it stops. RayError if it has already ended."""
@@ -187,9 +192,15 @@ class Cluster:
                 submission_id=f"{name}-fetch-{secrets.token_hex(3)}",
                 runtime_env=_with_raybo(),
             )
-            ended = self._wait(reader, FETCH_SECONDS)
-            lines = self._client.get_job_logs(reader).splitlines()
-            self._client.delete_job(reader)
+            try:
+                ended = self._wait(reader, FETCH_SECONDS)
+                lines = self._client.get_job_logs(reader).splitlines()
+            finally:
+                with contextlib.suppress(RuntimeError, RayError):  # whatever is in its way: it is no part of the answer
+                    if not _job(self._client.get_job_info(reader)).has_ended:
+                        self._client.stop_job(reader)
+                        self._wait(reader, SETTLE_SECONDS)
+                    self._client.delete_job(reader)
         if (text := text_of(lines)) is None:
             reason = next((line for line in lines if line.startswith("Error: ")), "").removeprefix("Error: ")
             raise JournalError(f"the journal of {name} cannot be fetched: {reason or failure(ended)}")
@@ -214,19 +225,30 @@ class Cluster:
 
     def _wait(self, name: str, seconds: float) -> Job:
         """A job when it has ended."""
+        if (job := self._ended_within(name, seconds)) is None:
+            job = _job(self._client.get_job_info(name))
+            raise RayError(f"{name} has not ended ({job.state.lower()}: {job.message}); see {self.address}")
+        return job
+
+    def _ended_within(self, name: str, seconds: float) -> Job | None:
+        """A job when it has ended; None if it has not by then."""
         give_up = time.monotonic() + seconds
         while not (job := _job(self._client.get_job_info(name))).has_ended:
             if time.monotonic() > give_up:
-                raise RayError(f"{name} has not ended ({job.state.lower()}: {job.message}); see {self.address}")
+                return None
             time.sleep(POLL_SECONDS)
         return job
 
-    async def _tail(self, name: str, show: Callable[[str], object]) -> None:
-        before = ""  # what Ray says of preparing the job; shown where that is all
+    async def _tail(self, name: str, show: Callable[[str], object], shown: int) -> int:
+        """Show a job's log from that character of it on, as long as the connection lasts; returns how far it got."""
+        before, come = "", 0  # what Ray says of preparing the job, shown where that is all; and characters so far
         begun = False
         async for piece in self._client.tail_job_logs(name):
-            if begun:
-                show(piece)
+            new = piece[max(0, shown - come) :]
+            come += len(piece)
+            if begun or come - len(piece) < shown:
+                begun = True
+                show(new)
                 continue
             before += piece
             _, found, after = before.partition(_BEGINS)
@@ -235,11 +257,20 @@ class Cluster:
                 show(after.partition("\n")[2])
         if not begun:
             show(before)
+        return max(shown, come)
 
 
 def storage_on_head(directory: Path, target: str) -> str:
     """Return the default place of a study's journal on the head: one for each user, directory and target."""
-    return f"~/raybo/{getpass.getuser()}/{directory.resolve().name or 'root'}/{study_name(target)}.db"
+    return f"~/raybo/{_user()}/{directory.resolve().name or 'root'}/{study_name(target)}.db"
+
+
+def _user() -> str:
+    """Return the user's name, or the number of one that has no name, as in a container."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
 
 
 def failure(job: Job) -> str:

@@ -30,6 +30,7 @@ MANY = "-many"  # ends the name of a directory of journals of which those that f
 LUGGAGE = "raybo_luggage"  # the directory that travels with a job; on the cluster, it is on the path of Python modules
 MARK = "raybo journal: "  # begins the lines of a log that hold one
 LINE = 60_000  # characters of such a line
+COPY = "copy it with `sqlite3 FILE.db '.backup COPY.db'`, and the copy with scp"  # without FILE.db-wal it lacks events
 UNPACKED_BYTES = 256 * 2**20  # at most: a journal of a hundred thousand trials; what arrives may be meant to do harm
 
 
@@ -56,7 +57,7 @@ def pack(path: Path) -> str:
     rows = [[event.number, event.kind.value, event.trial, event.at, event.data] for event in events]
     content = json.dumps({"description": description.to_json(), "events": rows}).encode()
     if len(content) > UNPACKED_BYTES:
-        raise JournalError(f"{path}: it is too large to be sent this way; copy the file itself, for example with scp")
+        raise JournalError(f"{path}: it is too large to be sent this way; {COPY}")
     return base64.b64encode(zlib.compress(content)).decode()
 
 
@@ -88,10 +89,7 @@ def _decompressed(packed: bytes, path: Path) -> bytes:
     unpacking = zlib.decompressobj()
     content = unpacking.decompress(packed, UNPACKED_BYTES + 1)
     if len(content) > UNPACKED_BYTES:
-        raise JournalError(
-            f"{path}: more than {UNPACKED_BYTES >> 20} MiB have arrived for it; copy the file itself, for example with "
-            "scp"
-        )
+        raise JournalError(f"{path}: more than {UNPACKED_BYTES >> 20} MiB have arrived for it; {COPY}")
     if not unpacking.eof:
         raise ValueError("cut short")
     return content
@@ -115,6 +113,8 @@ def load_up(
         known_from: another study's journal, for `--from`.
         enqueue: a list of configurations, for `--enqueue`.
         priors: earlier studies' journals, for `--prior`, as `journals_named` returns them.
+    Raises:
+        JournalError: one of these, or all that a directory or a pattern of priors names, cannot be read.
     """
     if study is None and known_from is None and enqueue is None and not priors:
         return None
@@ -128,11 +128,19 @@ def load_up(
     for number, (paths, are_many) in enumerate(priors):
         place = luggage / "priors" / f"{number:04}{MANY * are_many}"
         place.mkdir(parents=True)
+        unread: JournalError | None = None
         for index, path in enumerate(paths):  # each in its own directory: those of two may have one name
-            with contextlib.suppress(*[JournalError] * are_many):  # of many, those that can be read
+            try:
                 packed = pack(path)
-                (place / f"{index:04}").mkdir()
-                (place / f"{index:04}" / path.name).write_text(packed, encoding="utf-8")
+            except JournalError as error:
+                if not are_many:
+                    raise
+                unread = error
+                continue
+            (place / f"{index:04}").mkdir()
+            (place / f"{index:04}" / path.name).write_text(packed, encoding="utf-8")
+        if unread is not None and not any(place.iterdir()):  # of many, those that can be read
+            raise JournalError(f"no journal there can be a prior ({unread})")
     if enqueue is not None:
         (luggage / "enqueue").write_bytes(enqueue.read_bytes())
     return luggage

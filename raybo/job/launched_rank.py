@@ -149,7 +149,9 @@ class LaunchedReceiver:
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON does not know as a number, as which it was reported, or as text."""
+    """Return what JSON does not know as what an array or a NumPy number holds, as a number, or as text."""
     with contextlib.suppress(Exception):  # of a user's object
+        if hasattr(value, "tolist"):
+            return value.tolist()
         return float(value)
     return str(value)

@@ -8,6 +8,7 @@ from pathlib import Path
 COMPANIONS = ("-ack", "-lock", "-wal", "-shm", "-journal")  # appended to a journal's whole name
 ASIDE = (".notes.jsonl", ".requests", ".trials")  # appended to its name without .db
 CHECKPOINTS = "checkpoints"  # in a trial's directory: each in one of its own
+OWNER = "study.json"  # in FILE.trials where that is not beside the journal: whose it is
 OUTPUT = "output.txt"  # in a trial's directory: the last of what it printed
 
 
@@ -59,6 +60,13 @@ def trial_directory(journal: Path | str, number: int, artifacts: str | None = No
     path = Path(os.path.realpath(journal))
     place = path.parent if artifacts is None else Path(artifacts)
     return place / f"{path.name.removesuffix('.db')}.trials" / str(number)
+
+
+def owner_file(journal: Path | str, artifacts: str) -> str:
+    """Return the path, or the URI, of the file in FILE.trials that says whose they are, for a place of its own."""
+    if is_uri(artifacts):
+        return trial_uri(journal, 0, artifacts).rpartition("/")[0] + f"/{OWNER}"
+    return str(trial_directory(journal, 0, artifacts).with_name(OWNER))
 
 
 def trial_uri(journal: Path | str, number: int, uri: str) -> str:

@@ -148,6 +148,27 @@ def test_parts_of_different_checkpoints_are_refused():
     assert "rank 1 has saved another number of checkpoints than rank 0" in run(scenario)[0][1]
 
 
+def test_a_checkpoint_that_rank_0_has_no_part_of_is_refused():
+    async def scenario(meetings):
+        meetings.follow(1, [(2, "1-1"), (3, None)])
+        return await asyncio.gather(meetings.meet(0, 3), meetings.meet(1, 3))
+
+    answers = run(scenario)[0]
+    assert {answer.action for answer in answers} == {"fault"}
+    assert answers[0].why.startswith("rank 1 has saved a checkpoint at step 2, and rank 0 none; save on all ranks")
+
+
+def test_checkpoints_of_all_ranks_meet():
+    async def scenario(meetings):
+        meetings.follow(1, [(2, "1-1"), (3, None)])
+        gathered = await meetings.gather(2, "1-1")
+        return gathered, await asyncio.gather(meetings.meet(0, 3), meetings.meet(1, 3))
+
+    gathered, answers = run(scenario)[0]
+    assert gathered == ([1], "")
+    assert {answer.action for answer in answers} == {"go"}
+
+
 def test_closing_answers_who_still_waits():
     async def scenario(meetings):
         waiting = asyncio.ensure_future(meetings.meet(0, 1))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from raybo.engine.trial.seat import Arrival, seats
 
 
@@ -32,6 +34,12 @@ def test_each_rank_sees_its_nodes_devices():
     found = seats([Arrival(node, "", devices=(gpu,)) for node, gpu in ["a5", "b0", "a2", "b1"]])
     assert [seat.variables["CUDA_VISIBLE_DEVICES"] for seat in found] == ["5,2", "0,1", "5,2", "0,1"]
     assert [seat.local_rank for seat in found] == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("devices", [[("0", "1"), ("2", "3")], [("0",), ("0",)], [("0",), ()]])
+def test_ranks_keep_the_devices_that_ray_gave_them_unless_each_has_one(devices):
+    found = seats([Arrival("a", "", devices=own) for own in devices])
+    assert all("CUDA_VISIBLE_DEVICES" not in seat.variables for seat in found)
 
 
 def test_all_find_the_checkpoint_or_none():

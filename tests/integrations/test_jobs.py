@@ -17,6 +17,7 @@ import time
 import tracemalloc
 import zipfile
 import zlib
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -233,6 +234,82 @@ def test_a_project_travels_without_what_no_job_needs(project, monkeypatch):
     assert {"out/x.log", "lib/secret.txt"} <= {path.as_posix() for path in package.files_of(project)}
 
 
+def files_sent(directory, exclude=()):
+    return {path.as_posix() for path in package.choose(directory, exclude).files}
+
+
+def test_what_is_beside_journals_is_not_sent(project):
+    for name in ("job.trials/0/output.txt", "job.requests/1", "job.notes.jsonl", "job.db-ack"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text("")
+    assert not {name for name in files_sent(project) if name.startswith("job.")} - {"job.py"}
+
+
+def test_ignore_files_count_as_in_git(project):
+    (project / ".gitignore").write_text("*.csv\n/other/\n!\nexp/data/*\n")
+    exp = project / "exp"
+    for name in ("job.py", "a.csv", "kept.csv", "data/x.csv", "data/y.csv", "sub/z.csv"):
+        (exp / name).parent.mkdir(parents=True, exist_ok=True)
+        (exp / name).write_text("")
+    (exp / ".gitignore").write_text("!kept.csv\n")
+    (exp / "data" / ".gitignore").write_text("!x.csv\n")
+    (exp / "latin").mkdir()
+    (exp / "latin" / ".gitignore").write_bytes(b"caf\xe9\n")
+    theirs = {".gitignore", "latin/.gitignore"}
+    assert files_sent(exp) == {"job.py", "kept.csv", "data/x.csv"} | theirs
+    (project / ".gitignore").write_text("/exp/\n")  # who works there knows it
+    assert (
+        files_sent(exp)
+        == {"job.py", "a.csv", "kept.csv", "data/x.csv", "data/y.csv", "sub/z.csv", "data/.gitignore"} | theirs
+    )
+    shutil.rmtree(project / ".git")
+    (project / ".gitignore").write_text("*.csv\n")  # of no repository
+    assert "a.csv" in files_sent(exp)
+
+
+def test_what_git_says_of_a_project_is_what_travels(tmp_path):
+    lines = {"": "*.log\n!keep.log\nbuild/\ndata/*\n!data/ok/\n", "data": "!x.csv\n", "lib": "*\n!*.py\n"}
+    for place, text in lines.items():
+        (tmp_path / place).mkdir(exist_ok=True)
+        (tmp_path / place / ".gitignore").write_text(text)
+    for name in ("a.log", "keep.log", "build/x", "data/x.csv", "data/y.csv", "data/ok/z", "lib/a.py", "lib/b", "b.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    run = partial(subprocess.run, cwd=tmp_path, check=True, capture_output=True, text=True)
+    run(["git", "init", "-q"])
+    listed = run(["git", "ls-files", "--others", "--exclude-standard"]).stdout.split()
+    assert files_sent(tmp_path) == set(listed)
+
+
+def test_a_job_that_would_not_be_sent_is_refused(cluster, project):
+    (project / "out" / "job.py").write_text("")
+    for file, exclude in (("out/job.py", ()), ("job.py", ("*.py",))):
+        with pytest.raises(RayError, match=rf"^{file}: it would not be sent, as .gitignore, .rayignore or --exclude"):
+            cluster.submit(file, [], directory=project, exclude=exclude)
+
+
+def test_files_that_cannot_be_sent_are_named(project, monkeypatch):
+    read = Path.read_bytes
+
+    def read_bytes(path):
+        if path.name == "helper.py":
+            raise PermissionError(13, "Permission denied", str(path))
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    with pytest.raises(RayError, match=r"lib/helper.py: it cannot be sent \(Permission denied\); make it readable"):
+        package.zipped(project, [], project.parent / "p.zip")
+
+
+def test_patterns_that_are_none_exclude_nothing(project):
+    assert files_sent(project, ["!", "\\"]) == files_sent(project)
+
+
+def test_a_user_without_a_name_has_a_place_on_the_head(monkeypatch, project):
+    monkeypatch.setattr(jobs.getpass, "getuser", lambda: {}["uid not found"])
+    assert jobs.storage_on_head(project, "job.py") == f"~/raybo/{os.getuid()}/{project.name}/job.db"
+
+
 def test_secrets_and_outward_links_are_not_sent(project, tmp_path_factory, caplog):
     outside = tmp_path_factory.mktemp("outside")
     (outside / "passwd").write_text("x")
@@ -265,7 +342,7 @@ def test_what_arrives_is_unpacked_to_a_limit(tmp_path, monkeypatch):
     bomb = base64.b64encode(zlib.compress(b" " * 2**24)).decode()
     monkeypatch.setattr(transfer, "UNPACKED_BYTES", 2**20)
     tracemalloc.start()
-    with pytest.raises(JournalError, match=r"more than 1 MiB have arrived for it; copy the file itself"):
+    with pytest.raises(JournalError, match=r"more than 1 MiB have arrived for it; copy it with `sqlite3 FILE.db"):
         transfer.unpack(bomb, tmp_path / "there.db")
     assert tracemalloc.get_traced_memory()[1] < 2**22
     tracemalloc.stop()
@@ -470,6 +547,29 @@ def test_following_starts_at_the_first_own_line(cluster, pieces, shown):
     assert (job.name, job.state, job.exit_code, job.has_ended) == ("it-1", "SUCCEEDED", 0, True)
 
 
+def test_following_goes_on_where_a_connection_ended(cluster, monkeypatch):
+    from ray.dashboard.modules.job.pydantic_models import JobDetails
+
+    monkeypatch.setattr(jobs, "SETTLE_SECONDS", 0.0)
+    log = "Preparing\nRunning entrypoint for job it-1: exec python3\ntrial 0\ntrial 1\ntrial 2\n"
+    lengths = iter([20, 70, len(log)])
+
+    async def tail_job_logs(name):
+        whole = log[: next(lengths)]
+        for begin in range(0, len(whole), 9):
+            yield whole[begin : begin + 9]
+
+    statuses = iter(["RUNNING", "RUNNING", "SUCCEEDED"])
+    cluster._client.tail_job_logs = tail_job_logs
+    cluster._client.get_job_info = lambda name: JobDetails(
+        type="SUBMISSION", submission_id=name, status=next(statuses), entrypoint="", driver_exit_code=0
+    )
+    shown = []
+    assert cluster.follow("it-1", shown.append).state == "SUCCEEDED"
+    assert "".join(shown).endswith("trial 0\ntrial 1\ntrial 2\n")
+    assert "".join(shown).count("trial") == 3
+
+
 @pytest.mark.parametrize(
     ("log", "words"),
     [
@@ -521,7 +621,7 @@ def test_what_cannot_be_submitted_is_refused(cluster, project):
         cluster.submit("nowhere.py", [], directory=project)
     with pytest.raises(ObjectiveError, match=r"it is outside .*, which is what is sent"):
         cluster.submit("../outside.py", [], directory=project)
-    with pytest.raises(MethodError, match=r"must be absolute or start with ~, got 'data/s.db'"):
+    with pytest.raises(MethodError, match=r"must be absolute or start with ~/, got 'data/s.db'"):
         cluster.submit("job.py", [], directory=project, storage="data/s.db")
     with (
         contextlib.closing(Journal(project / "used.db", DESCRIPTION)),

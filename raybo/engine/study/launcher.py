@@ -40,6 +40,7 @@ class Launcher:
         artifacts: the place of the trials' directories; None for beside the journal.
         keep: which checkpoints of trials that have ended are kept.
         cost: name of the number that a trial returns as its cost; None if it is its seconds.
+        is_kept: whether the trials' directories are kept when the study has ended.
         may_grow: whether there may be room later for a trial for which there is none.
         judge: gives the verdicts on reports.
         placed: called when there is room for all processes of a trial.
@@ -59,6 +60,7 @@ class Launcher:
         artifacts: str | None,
         keep: Keep,
         cost: str | None,
+        is_kept: bool,
         may_grow: bool,
         judge: Judge,
         placed: Callable[[], None],
@@ -67,7 +69,7 @@ class Launcher:
         self.objective = objective
         self.function = function
         actor = ray.get_runtime_context().current_actor
-        self.home = StudyHandle(actor, name, journal, notifies, artifacts, keep, cost)
+        self.home = StudyHandle(actor, name, journal, notifies, artifacts, keep, cost, is_kept)
         self.seed = seed
         self.fresh_workers = fresh_workers
         self.may_grow, self.judge, self.placed, self.note = may_grow, judge, placed, note

@@ -18,6 +18,7 @@ MEETING_SECONDS = 0.25  # between two meetings; one costs a few milliseconds
 NOTICE_SECONDS = 60.0  # a wait as long as this is told
 LIMIT_SECONDS = 1800.0  # as gloo waits by default
 ALIKE = "every rank must report the same steps"
+SAVE = "save on all ranks at the same steps, or on rank 0 only"
 
 
 class Meetings:
@@ -40,6 +41,7 @@ class Meetings:
         self._left: set[int] = set()  # the ranks that have ended without a fault
         self._steps: dict[int, int] = {}  # by rank but the first: the last step that it has reported
         self._saved: dict[tuple[int, int], str] = {}  # by rank and step: the checkpoint of which it has saved a part
+        self._gathered: set[int] = set()  # the steps with which rank 0 has saved one
         self._news = asyncio.Event()
         self._first: tuple[int, float] | None = None  # the step and the time of the first meeting
         self._interval = 1
@@ -76,6 +78,7 @@ class Meetings:
             the ranks that have saved a part of it, and why it is none; empty if it is one.
         """
         begun = time.monotonic()
+        self._gathered.add(step)
         while late := [
             rank for rank in range(1, self._count) if self._steps.get(rank, 0) < step and rank not in self._left
         ]:
@@ -92,10 +95,7 @@ class Meetings:
         ranks = [rank for rank in range(1, self._count) if (rank, step) in self._saved]
         for rank in ranks:
             if self._saved[rank, step] != name:
-                return [], (
-                    f"rank {rank} has saved another number of checkpoints than rank 0; save on all ranks at the same "
-                    "steps, or on rank 0 only"
-                )
+                return [], f"rank {rank} has saved another number of checkpoints than rank 0; {SAVE}"
         return ranks, ""
 
     def leave(self, rank: int) -> None:
@@ -118,6 +118,11 @@ class Meetings:
             self._end(Answer("fault", f"{fault}; {ALIKE}"))
         elif len(self._here) == self._count:
             step = next(iter(self._here.values()))
+            strays = [(at, rank) for rank, at in self._saved if at <= step and at not in self._gathered]
+            if strays:
+                at, rank = min(strays)
+                self._end(Answer("fault", f"rank {rank} has saved a checkpoint at step {at}, and rank 0 none; {SAVE}"))
+                return
             answer = self._answer(step)
             self.has_ended = answer.action != "go"
             self._end(replace(answer, waits_at=self._next(step, answer.waits_at)))

@@ -88,6 +88,7 @@ class TrialRuns:
             artifacts=plan.artifacts,
             keep=plan.options.keep_checkpoints,
             cost=log.searcher.history.cost,
+            is_kept=plan.is_kept,
             may_grow=plan.grows,
             judge=self.judge,
             placed=self._note_move,

@@ -7,17 +7,22 @@ copied to the URI as they are saved, before the report that names them; the othe
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
+import os
+import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from raybo.common.errors import MissingExtra, RayError, install_command
+from raybo.common.errors import JournalError, MissingExtra, RayError, install_command
 from raybo.common.messages import in_words
 from raybo.engine.run_options import Keep
 from raybo.engine.temporary_directories import TEMPORARY, private_directory
 from raybo.engine.trial.checkpoints import Checkpoints
-from raybo.journal.side_files import CHECKPOINTS, is_uri, trial_directory, trial_uri
+from raybo.journal.side_files import CHECKPOINTS, is_uri, owner_file, trial_directory, trial_uri, without_password
+from raybo.record.events import Event
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +46,7 @@ class Mirror:
         try:
             self._files, self._root = fs.FileSystem.from_uri(uri)
         except Exception as error:  # whatever a file system raises about its own URI
-            raise RayError(f"--artifacts {uri}: it cannot be used: {in_words(error)}") from error
+            raise RayError(f"--artifacts {without_password(uri)}: it cannot be used: {in_words(error)}") from error
 
     def upload(self, directory: Path, name: str) -> None:
         """Copy a local directory there, under a name."""
@@ -69,9 +74,86 @@ class Mirror:
         selector = self._fs.FileSelector(f"{self._root}/{name}", allow_not_found=True)
         return [info.base_name for info in self._files.get_file_info(selector)]
 
+    def read(self, name: str) -> str | None:
+        """Return what is in the file of that name; None if there is none."""
+        info = self._files.get_file_info(f"{self._root}/{name}")
+        if info.type is not self._fs.FileType.File:
+            return None
+        with self._files.open_input_stream(info.path) as stream:
+            return str(stream.read().decode(errors="replace"))
+
+    def write(self, name: str, text: str) -> None:
+        """Write a small file of that name."""
+        self._files.create_dir(self._root, recursive=True)
+        with self._files.open_output_stream(f"{self._root}/{name}") as stream:
+            stream.write(text.encode())
+
     def remove(self, name: str) -> None:
         """Remove the directory of that name."""
         self._files.delete_dir(f"{self._root}/{name}")
+
+
+def claim(journal: Path, artifacts: str, events: Sequence[Event]) -> None:
+    """Write down whose the trials under a place of its own are, by the journal's name; two journals may share it.
+
+    Args:
+        journal: the study's.
+        artifacts: the place, a path or a URI.
+        events: the journal's; a study is known by the time of its first one, before that by its place.
+    Raises:
+        JournalError: they are another study's.
+    """
+    file = owner_file(journal, artifacts)
+    here = f"{socket.gethostname()}:{os.path.realpath(journal)}"
+    own = {"began": events[0].at if events else "", "journal": here}
+    before = _read(file)
+    if before == own:
+        return
+    if before is not None and before.get("began") != own["began"]:
+        is_new = not events or not before.get("began")
+        if not (is_new and before.get("journal") == here):
+            raise JournalError(
+                f"--artifacts {without_password(artifacts)}: what is there for {journal.name} belongs to another study "
+                f"({before.get('journal')}); name another place, or if it is this one's remove {without_password(file)}"
+            )
+    _write(file, own)
+
+
+def _read(file: str) -> dict[str, Any] | None:
+    """Return what a file says, by its path or URI; None if there is none."""
+    if is_uri(file):
+        with _usable(file):
+            text = Mirror(file.rpartition("/")[0]).read(file.rpartition("/")[2])
+    else:
+        text = Path(file).read_text(encoding="utf-8", errors="replace") if Path(file).is_file() else None
+    if text is None:
+        return None
+    with contextlib.suppress(ValueError):
+        if isinstance(found := json.loads(text), dict):
+            return found
+    return {}
+
+
+def _write(file: str, content: dict[str, Any]) -> None:
+    if is_uri(file):
+        with _usable(file):
+            Mirror(file.rpartition("/")[0]).write(file.rpartition("/")[2], json.dumps(content))
+        return
+    with contextlib.suppress(OSError):  # only the nodes of trials may have the directory
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+        Path(file).write_text(json.dumps(content), encoding="utf-8")
+
+
+@contextlib.contextmanager
+def _usable(uri: str) -> Iterator[None]:
+    """Turn what a file system raises about a URI into one line."""
+    try:
+        yield
+    except RayError:
+        raise
+    except Exception as error:
+        place = without_password(uri.rpartition("/")[0])
+        raise RayError(f"--artifacts {place}: it cannot be used: {in_words(error)}") from error
 
 
 @contextlib.contextmanager

@@ -35,7 +35,8 @@ class Seat:
     Attributes:
         rank, world_size, local_rank, local_world_size, node_rank: as `torchrun` names them.
         address, port: where the first one can listen, for the others.
-        devices: the GPUs of all processes on its node.
+        devices: the GPUs of all processes on its node; none unless each process has one that is its own, as no number
+            is right then.
         has_checkpoint: whether all of them find the checkpoint to continue from.
         nodes: Ray's names of the nodes of all of them.
     """
@@ -83,7 +84,9 @@ def seats(arrivals: Sequence[Arrival]) -> list[Seat]:
     found: dict[int, Seat] = {}
     for rank, index in enumerate(order):
         here = [other for other in order if arrivals[other].node == arrivals[index].node]
-        devices = dict.fromkeys(device for other in here for device in arrivals[other].devices)
+        each = [arrivals[other].devices for other in here]
+        pooled = tuple(dict.fromkeys(device for own in each for device in own))
+        is_one_each = len(pooled) == len(here) and all(len(own) == 1 for own in each)
         found[index] = Seat(
             rank=rank,
             world_size=len(arrivals),
@@ -92,7 +95,7 @@ def seats(arrivals: Sequence[Arrival]) -> list[Seat]:
             node_rank=nodes.index(arrivals[index].node),
             address=address,
             port=arrivals[0].port,
-            devices=tuple(devices),
+            devices=pooled if is_one_each else (),
             has_checkpoint=has_checkpoint,
             nodes=tuple(nodes),
         )

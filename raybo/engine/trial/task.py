@@ -110,6 +110,7 @@ class StudyHandle:
         artifacts: the place of the trials' directories instead; None for beside the journal.
         keep: which checkpoints of trials that have ended are kept.
         cost: name of the number that a trial returns as its cost; None if it is its seconds.
+        is_kept: whether the trials' directories are kept when the study has ended.
     """
 
     actor: Any
@@ -119,6 +120,7 @@ class StudyHandle:
     artifacts: str | None = None
     keep: Keep = "last"
     cost: str | None = None
+    is_kept: bool = True
 
 
 def trial_task(
@@ -165,7 +167,7 @@ def trial_task(
                 held.enter_context(captured)
             directory, checkpoints = held.enter_context(files)
             if index:
-                held.enter_context(output_to(directory / f"output-{index}.txt" if journal.parent.is_dir() else None))
+                held.enter_context(output_to(directory / f"output-{index}.txt" if study.is_kept else None))
             node = ray.get_runtime_context().get_node_id()
             current = CurrentTrial(
                 number, attempt, seed, config, directory, _asks_leaving=partial(is_any_draining, (node,))
