@@ -541,3 +541,18 @@ def test_killed_trials_keep_their_reported_context(ray_session, tmp_path):
     assert (trial.state, trial.context) == (State.LOST, {"load": 7.0})
     kinds = [event.kind for event in study.events]
     assert kinds == [Kind.PLANNED, Kind.ASKED, Kind.CONTEXT_OBSERVED, Kind.FAILED]
+
+
+def test_without_contexts_the_best_keeps_the_constraints():
+    searcher = raybo.Searcher(
+        {"x": raybo.Float(0, 1)},
+        "random",
+        metric="acc",
+        constraints={"mem": "<= 1"},
+        context={"load": raybo.Float(0, 1)},
+        seed=0,
+    )
+    for accuracy, memory in ((0.5, 0.5), (0.9, 5.0), (0.6, 0.7)):
+        with pytest.warns(UserWarning, match="its context is not known"):
+            searcher.tell(searcher.ask(), {"acc": accuracy, "mem": memory})
+    assert searcher.best.number == searcher.recommended.number == 2

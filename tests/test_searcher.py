@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import raybo
 from raybo.common.errors import MethodError, NumericalError, RayboError, SpaceError, TrialError
 from raybo.common.messages import shown
 from raybo.methods import Method
@@ -78,7 +79,7 @@ def test_numbers_of_every_kind_are_results():
 
 
 NOT_FINITE = [math.nan, math.inf, -math.inf, np.float32("nan"), 10**400]
-NO_NUMBERS = [None, "0.5", True, np.True_, [1.0], np.array([1.0]), 1 + 2j, {"loss": 1.0}]
+NO_NUMBERS = [None, "0.5", True, np.True_, [1.0], np.array([1.0]), 1 + 2j]
 
 
 @pytest.mark.parametrize("value", NOT_FINITE + NO_NUMBERS, ids=lambda value: f"{value!r:.20}")
@@ -414,3 +415,16 @@ def test_a_reason_may_be_missing():
     searcher = Searcher({"x": Float(0, 1)}, seed=0)
     assert searcher.fail(searcher.ask(), None).reason == ""
     assert searcher.retry(0, None).reason == "it starts again"
+
+
+def test_a_result_of_one_metric_may_be_a_dict():
+    s = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", metric="accuracy", seed=0)
+    s.tell(s.ask(), {"accuracy": 0.9, "loss": 0.1})
+    assert (s.trials[0].value, s.trials[0].details["metrics"]) == (0.9, {"loss": 0.1})
+    trial = s.ask()
+    s.report(trial, {"accuracy": 0.5, "loss": 0.3}, step=1)
+    assert s.trials[1].reports == [(1, 0.5)]
+    with pytest.raises(TrialError, match=r"^trial 1: its result has no accuracy; give a number for each of accuracy"):
+        s.tell(trial, {"acuracy": 0.9})
+    with pytest.raises(TrialError, match=r"^trial 1: a number is needed for accuracy, got True"):
+        s.tell(trial, {"accuracy": True})

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from raybo.cli.arguments import FILE, JSON, PATH, SETTINGS, at_most_one, pairs
 from raybo.cli.console import make_console, say, say_json, saying_how_to_go_on, writing
 from raybo.cli.job_output import job_output
-from raybo.common.errors import MethodError
+from raybo.common.errors import MethodError, RayboError
 
 if TYPE_CHECKING:
     from raybo.experiments import Experiment, Figure, Verdict
@@ -204,6 +205,9 @@ def reproduce(
     until = None if hours is None else time.monotonic() + 3_600.0 * hours
     root, known = find_experiments(Path.cwd())
     if not names and not everything:
+        typed = [each for each in ctx.params if ctx.get_parameter_source(each) is ParameterSource.COMMANDLINE]
+        if any(each != "as_json" for each in typed):
+            raise click.UsageError("give the NAME of what is to be reproduced, or --all")
         _list(known, as_json)
         return
     found = []
@@ -277,6 +281,7 @@ def _compare(
 
     from raybo.experiments import compare as run
     from raybo.experiments import table
+    from raybo.experiments.results import columns
     from raybo.reporting.table_layout import text_table
 
     console = make_console()
@@ -303,6 +308,11 @@ def _compare(
                 in_process=in_process,
                 until=until,
             )
+    is_judged = "final_value" in columns(experiment)
+    if without := [row for row in rows if is_judged and not math.isfinite(row.numbers.get("final_value", math.nan))]:
+        say(_no_result(experiment, out, without, len(rows)), err=True)
+        if len(without) == len(rows):
+            raise RayboError(f"{experiment.name}: no run has a result; the journals are in {out}")
     if as_json:
         return rows, verdicts
     if until is not None and not rows:
@@ -314,6 +324,20 @@ def _compare(
             say(f"{verdict.problem}: {verdict.claim.text}: {_in_words(verdict, len(verdicts))}")
         console.print(f"table, curves, figure and journals are in {out}", style="dim", soft_wrap=True)
     return rows, verdicts
+
+
+def _no_result(experiment: Experiment, out: Path, without: Sequence[Row], count: int) -> str:
+    """Say that some of so many runs have no result, and why the last trial of the first of them failed."""
+    from raybo.experiments.run import runs
+    from raybo.study.study import load
+
+    first = without[0]
+    which = (first.problem, first.method, first.seed)
+    found = (run.path for run in runs(experiment, out) if (run.problem.name, run.entry.name, run.seed) == which)
+    failed = [trial.reason for path in found for trial in load(path).trials if trial.reason]
+    why = f", whose last trial failed: {failed[-1]}" if failed else ""
+    begin = "the only run has" if count == 1 else f"{len(without)} of the {count} runs have"
+    return f"{begin} no result, the first being {first.problem}, {first.method}, seed {first.seed}{why}"
 
 
 def _in_words(verdict: Verdict, claims: int) -> str:

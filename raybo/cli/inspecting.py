@@ -206,15 +206,19 @@ def export(journal: Path, to: str, output: str, raw: bool, follow: bool) -> None
 
     study = load(journal)
     write = exporter(to, output, raw=raw)
-    if follow:
-        study = keep_following(journal, write)
-    else:
+
+    def written_out(study: Study) -> None:
         try:
             write(study)
         except RayboError:
             raise
         except Exception as error:  # whatever another program's package raises
             raise RayboError(f"{output}: cannot be written as {to}: {in_words(error)}") from error
+
+    if follow:
+        study = keep_following(journal, written_out)
+    else:
+        written_out(study)
     where = "standard output" if output == STANDARD_OUTPUT else output
     steps = sum(len(trial.reports) for trial in study.trials)
     written = counted(steps, "step") if to == "reports" else counted(len(study.trials), "trial")

@@ -66,7 +66,7 @@ def _best_over(history: History, atoms: Array, p: Array) -> tuple[int, float, fl
         raise TrialError("no trial has finished yet, so there is no best one")
     Z, y = with_context(history)
     if len(y) < 2:
-        top = int(np.argmax(history.y))
+        top = int(np.argmax(np.where(history.feasible, history.y, -np.inf) if history.feasible.any() else history.y))
         return finished[top], float(history.y[top]), math.nan
     gp, outputs = _fitted(history, Z, y, Standardised.of)
     first, _ = merged(history.X)  # repeats of a point would differ by rounding

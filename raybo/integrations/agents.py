@@ -19,7 +19,7 @@ from typing import Any
 
 from raybo import spaces
 from raybo.common import systems
-from raybo.common.arguments import whole_number
+from raybo.common.arguments import finite_number, whole_number
 from raybo.common.errors import JournalError, MethodError, SpaceError, TrialError
 from raybo.common.messages import nearest, shown
 from raybo.integrations.export import exporter
@@ -56,11 +56,19 @@ class Limits:
         minutes: since the folder's first trial was asked for, after which no other can be; None for no limit.
         where: rules that every configuration keeps, as in `raybo.Space`; a study whose space cannot keep them is
             refused.
+    Raises:
+        MethodError: a limit is not a number above 0.
     """
 
     trials: int | None = None
     minutes: float | None = None
     where: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.trials is not None:
+            object.__setattr__(self, "trials", whole_number(self.trials, "trials"))
+        if self.minutes is not None:
+            object.__setattr__(self, "minutes", finite_number(self.minutes, "minutes", above=0))
 
 
 @dataclass(frozen=True)
@@ -364,7 +372,10 @@ def _parameter(name: str, value: Any) -> Any:
                 given[key] = [_parameter(name, choice) for choice in given[key]]
         if "guess" in given:
             given["guess"] = _parameter(name, given["guess"])
-    return kind(**given)
+    try:
+        return kind(**given)
+    except SpaceError as error:
+        raise SpaceError(f"{name}: {error}") from error
 
 
 def _chosen(study: Study) -> dict[str, Any]:

@@ -115,7 +115,7 @@ def server_of(folder: AgentFolder) -> MCPServer:
         return _answer(folder.ask, study, n, config)
 
     @server.tool()
-    def tell(study: str, trial: int, result: float | dict[str, Any]) -> Result:
+    def tell(study: str, trial: int, result: Any) -> Result:
         """Tell the result of a trial: a number, or an object with every metric and constrained number by name."""
         return _answer(folder.tell, study, trial, result)
 
@@ -125,7 +125,7 @@ def server_of(folder: AgentFolder) -> MCPServer:
         return _answer(folder.fail, study, trial, reason)
 
     @server.tool()
-    def report(study: str, trial: int, result: float | dict[str, Any], step: int | None = None) -> Result:
+    def report(study: str, trial: int, result: Any, step: int | None = None) -> Result:
         """Report what a step of a running trial came to. The verdict "prune" means: stop it, it is told already."""
         return _answer(folder.report, study, trial, result, step)
 

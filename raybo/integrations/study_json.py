@@ -46,6 +46,7 @@ def trial_as_json(study: Study, trial: Trial) -> dict[str, Any]:
         **({"values": trial.values, "violations": trial.violations} if several else {}),
         **({} if expected is None else dict(zip(EXPECTED, expected, strict=True))),
         "config": trial.config,
+        **({"fidelity": trial.fidelity} if trial.fidelity else {}),
         "context": trial.context,
         "seconds": trial.seconds,
         "suggest_seconds": trial.suggest_seconds,

@@ -42,7 +42,8 @@ def told(value: Any, number: int, goals: Goals = ONE, whose: str = "", cost: str
         whose: begins the error where the result is not that of a trial, which could be told to have failed.
         cost: name of the number that a trial costs, which is needed too, and is above 0; None if there is none.
     """
-    if goals.is_plain and cost is None:
+    is_plain = goals.is_plain and cost is None
+    if is_plain and not isinstance(value, Mapping):
         return {"value": finite(value, number, whose=whose)}
     who = whose or f"trial {number}"
     needed = goals.needed if cost is None or cost in goals.needed else (*goals.needed, cost)
@@ -68,7 +69,7 @@ def reported(
         cost: name of the number that a trial costs, with which its result is a dict; None if there is none.
     """
     needed = (goals.names[0],) if judged is None else (goals.names[0], judged)
-    if isinstance(value, Mapping) and not (goals.is_plain and cost is None):
+    if isinstance(value, Mapping):
         if lacking := [name for name in needed if name not in value]:
             why = ", which the scheduler looks at" if lacking[0] == judged else ""
             raise TrialError(f"trial {number}: the report has no {lacking[0]}{why}")

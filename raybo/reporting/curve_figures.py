@@ -75,9 +75,9 @@ def curves(study: Study) -> ReportFigure | None:
         caption += f" The {pruned} pale ones were pruned{by}{share}."
     caption += " Dashed lines are rungs, at which trials are compared." if rungs(study) else ""
     judged = study.description.judged
-    caption += f" The scheduler judges {escaped(judged)}." if judged not in (None, study.description.metric) else ""
+    caption += f" The scheduler judges {judged}." if judged not in (None, study.description.metric) else ""
     if fidelities is not None:
-        caption = f"Each point is a trial at fewer {escaped(', '.join(fidelities))} than a whole run has."
+        caption = f"Each point is a trial at fewer {', '.join(fidelities)} than a whole run has."
     caption += frame.note
     return ReportFigure("curves", "Learning curves" if fidelities is None else "Cheap versions", caption, fig)
 

@@ -5,7 +5,7 @@ A `Space` names parameters and deals in configurations; its `Cube` is the same s
 be run: encode(decode(x)).
 """
 
-from raybo.space.branches import branches_of, choice_names, written
+from raybo.space.branches import branches_of, choice_names, position_of_text, written
 from raybo.space.context import Reading, context_space, read_context, read_text
 from raybo.space.cube import Cube
 from raybo.space.numeric import named
@@ -37,6 +37,7 @@ __all__ = [
     "named",
     "object_from_json",
     "object_to_json",
+    "position_of_text",
     "read_context",
     "read_text",
     "same",

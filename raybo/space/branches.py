@@ -8,10 +8,14 @@ keys.
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from types import NoneType
 from typing import Any
 
+from raybo.common.arguments import is_real
 from raybo.space.parameters import Categorical, Float, Integer, Parameter
 
 
@@ -51,6 +55,31 @@ def written(choices: Sequence[Any], write: Callable[[Any], str] = str) -> list[s
     texts = [write(choice) for choice in choices]
     times = Counter(texts)
     return [text if times[text] == 1 else repr(choice) for text, choice in zip(texts, choices, strict=True)]
+
+
+def position_of_text(names: Sequence[Any], text: str) -> int | None:
+    """Return the position of the choice that a text means; None if it means none, or several.
+
+    It is the choice as it is shown, or the same number, true, false or none in another spelling.
+
+    Args:
+        names: the choices, as `choice_names` returns them.
+        text: what was typed.
+    """
+    shown = written(names)
+    if text in shown:
+        return shown.index(text)
+    number = math.nan
+    with contextlib.suppress(ValueError):
+        number = float(text)
+    word = text.strip().lower()
+    meant = [
+        k
+        for k, choice in enumerate(names)
+        if (is_real(choice) and choice == number)
+        or (isinstance(choice, (bool, NoneType)) and str(choice).lower() == word)
+    ]
+    return meant[0] if len(meant) == 1 else None
 
 
 def choice_names(choices: Sequence[Any]) -> list[Any]:

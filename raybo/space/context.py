@@ -23,7 +23,7 @@ import numpy as np
 from raybo.common.arguments import is_real, number_in
 from raybo.common.errors import SpaceError
 from raybo.common.messages import shown
-from raybo.space.branches import written
+from raybo.space.branches import position_of_text
 from raybo.space.parameters import Categorical, Float, Integer, Parameter
 from raybo.space.space import Config, Space
 
@@ -86,8 +86,8 @@ def read_text(context: Space | None, name: str, text: str) -> Any:
     """Return a context's value from the command line, or the text itself, which `read_context` refuses."""
     parameter = None if context is None else context.parameters.get((name,))
     if isinstance(parameter, Categorical):
-        read = dict(zip(written(parameter.choices), parameter.choices, strict=True))
-        return read.get(text, text)
+        position = position_of_text(parameter.choices, text)
+        return text if position is None else parameter.choices[position]
     try:
         return text if parameter is None else float(text)
     except ValueError:

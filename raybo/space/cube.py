@@ -20,6 +20,7 @@ from raybo.space.parameters import (
 )
 from raybo.space.rules import Rule
 
+TRIED = 1_000  # points that share the guesses, if these break a rule with the middle of the other axes
 LISTED_POINTS = 20_000  # a wholly discrete space of so many points is counted under its rules
 
 
@@ -131,8 +132,17 @@ class Cube:
         return found
 
     def _at(self, x: Array) -> Array:  # (d,) -> (d,)
-        """Return the snapped point at coordinates of the guesses, whose branches it opens."""
-        guess: Array = self.snap(self._opening(x)[None, :])[0]
+        """Return the snapped point at coordinates of the guesses, whose branches it opens.
+
+        If it breaks a rule, what has no guess gives way, and the guesses only where that does not do.
+        """
+        x = self._opening(x)
+        if not self.allows(x[None, :])[0]:
+            X = np.where(np.array(self.guessed) | (x != self.rest), x, np.random.default_rng(0).random((TRIED, self.d)))
+            allowed = X[self.allows(X)]
+            if len(allowed):
+                x = allowed[int(np.argmin(np.square(allowed - x).sum(axis=1)))]
+        guess: Array = self.snap(x[None, :])[0]
         return guess
 
     def _opening(self, x: Array) -> Array:  # (d,) -> (d,)

@@ -16,10 +16,12 @@ from __future__ import annotations
 import ast
 import operator
 import re
+import unicodedata
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from keyword import iskeyword
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -132,6 +134,7 @@ OPERATIONS: dict[type[ast.operator], Callable[[Array, Array], Array]] = {
 }
 FUNCTIONS: dict[str, Callable[..., Array]] = {"abs": np.abs, "log": np.log, "exp": np.exp}
 SEVERAL: dict[str, Callable[..., Array]] = {"min": np.minimum, "max": np.maximum}
+ROUNDING = 1e-12  # numbers that differ by less, of the larger one, are equal: 0.1 + 0.2 is 0.3
 COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
@@ -166,7 +169,10 @@ class _Reader:
                 warnings.simplefilter("ignore")  # what Python thinks of code that is never run
                 return ast.parse(plain, mode="eval").body
         except SyntaxError as error:
-            raise self.refusal(f"it cannot be read ({error.msg})") from None
+            odd = [part for name in self.axes for part in name.split(".") if not part.isidentifier() or iskeyword(part)]
+            named = next((part for part in odd if part in plain), "")
+            remedy = f"; write `{named}` in backquotes" if named else ""
+            raise self.refusal(f"it cannot be read ({error.msg}){remedy}") from None
         except (ValueError, MemoryError, RecursionError):
             raise self.refusal("it cannot be read") from None
 
@@ -320,7 +326,9 @@ class _Reader:
                 raise self.refusal("a dot may only join the names of nested parameters")
             return None
         back = {word: quoted for quoted, word in self.quoted.items()}
-        name = ".".join([back.get(node.id, node.id), *reversed(words)])
+        name = ".".join(back.get(word, word) for word in (node.id, *reversed(words)))
+        if name not in self.axes:  # Python's names are normalised
+            name = next((each for each in self.axes if unicodedata.normalize("NFKC", each) == name), name)
         if name not in self.axes:
             raise self.refusal(f"{name} is not a parameter of the space{nearest(name, list(self.axes))}")
         return self.axes[name]
@@ -352,6 +360,9 @@ def _finite(values: Array) -> Array:
 
 def _compared(a: Array, b: Array, op: ast.cmpop) -> Truth:
     is_known = np.isfinite(a) & np.isfinite(b)
+    with np.errstate(invalid="ignore"):
+        is_rounding = np.abs(a - b) <= ROUNDING * np.maximum(np.abs(a), np.abs(b))
+        a = np.where(is_rounding & ((a % 1.0 != 0.0) | (b % 1.0 != 0.0)), b, a)  # whole numbers are exact
     holds = np.where(is_known, COMPARISONS[type(op)](a, b), np.nan)
 
     def above() -> Array:

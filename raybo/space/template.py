@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import NoneType
 from typing import Any, cast
 
+import numpy as np
+
 from raybo.common.errors import SpaceError
 from raybo.common.messages import shortened, shown
 from raybo.space.branches import branches_of
@@ -33,6 +35,7 @@ def read_template(parameters: Mapping[str, Any] | Iterable[tuple[str, Any]], pat
         if not isinstance(name, str) or not name:
             raise SpaceError(f"a parameter's name must be a non-empty string, got {shown(name)}")
         here = (*path, name)
+        value = value.item() if isinstance(value, np.generic) else value
         if name in template:
             raise SpaceError(f"{label(here)}: each name may be used once, got it twice")
         if isinstance(value, Mapping):

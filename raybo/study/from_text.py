@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from raybo.common.errors import SpaceError
 from raybo.common.messages import nearest
-from raybo.space import Categorical, Parameter, Row, Space, choice_names, written
+from raybo.space import Categorical, Parameter, Row, Space, choice_names, position_of_text, written
 from raybo.space.partial import checked
 
 
@@ -27,10 +27,10 @@ def read_row(space: Space, texts: Mapping[str, str]) -> Row:
 def read_value(parameter: Parameter, name: str, text: str) -> float | int:
     """Return a value as rows hold it: a number, or the position of a choice; SpaceError if it is none."""
     if isinstance(parameter, Categorical):
-        names = written(choice_names(parameter.choices))
-        if text not in names:
-            raise SpaceError(f"{name}: {text!r} is not one of {', '.join(names)}")
-        return names.index(text)
+        names = choice_names(parameter.choices)
+        if (position := position_of_text(names, text)) is None:
+            raise SpaceError(f"{name}: {text!r} is not one of {', '.join(written(names))}")
+        return position
     try:
         number = _number(text)
     except ValueError:

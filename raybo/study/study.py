@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from raybo import journal, methods
 from raybo.common.arguments import whole_number
 from raybo.common.errors import TrialError
-from raybo.common.messages import shown
+from raybo.common.messages import counted, shown
 from raybo.journal.side_files import is_uri, trial_directory, trial_uri
 from raybo.methods.explaining import method_of
 from raybo.methods.findings import Findings
@@ -116,7 +116,13 @@ class Study(Findings):
         is_done = self.planned is not None and self.ran >= self.planned and not self.count(State.PENDING)
         if not is_done:
             return ""
-        return "the one trial has been run" if self.planned == 1 else f"all {self.planned} trials have been run"
+        results = self.history.count_tag("origin") and sum(
+            isinstance(event, Asked) and event.origin is Origin.ADDED for event in self.events
+        )
+        known = results - len(added)
+        came = f", and {counted(known, 'result')} came from elsewhere" if known else ""
+        count = (self.planned or 0) - known
+        return f"the one trial has been run{came}" if count == 1 else f"all {count} trials have been run{came}"
 
     @property
     def ran(self) -> int:
@@ -163,6 +169,7 @@ class Study(Findings):
         for event in events:
             self.events.append(self.ledger.apply(event))
         self.planned = self.ledger.planned
+        vars(self).pop("_added_since_planned", None)
         if artifacts_of(events):
             self.artifacts = artifacts_of(self.events)
 

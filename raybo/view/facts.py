@@ -185,9 +185,9 @@ def config_of(space: Space, config: Mapping[str, Any]) -> list[list[Any]]:
 
 
 def state_of(followed: Followed, trial: Trial) -> str:
-    """Return a trial's state; of a pending one that no worker has taken yet, that it is enqueued."""
+    """Return a trial's state: of a pending one that no worker has taken yet that it is enqueued, or infeasible."""
     is_waiting = trial.state is State.PENDING and trial.number not in followed.since
-    return "enqueued" if is_waiting else str(trial.state)
+    return "enqueued" if is_waiting else "infeasible" if trial.violations else str(trial.state)
 
 
 def _row(study: Study, followed: Followed, trial: Trial) -> list[Any]:

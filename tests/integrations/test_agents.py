@@ -270,6 +270,7 @@ def test_spaces_are_read_from_json():
         ({"x": {"type": "float", "low": 0, "high": 1, "lgo": True}}, "x: float has no 'lgo'; did you mean 'low'"),
         ("xgbost", "there is no ready space 'xgbost'; did you mean 'xgboost'"),
         (3, "a space is an object of parameters by name, got 3"),
+        ({"x": 1, "rate": {"type": "float", "low": 1, "high": 0}}, "^rate: Float: low must be below high"),
     ],
 )
 def test_wrong_spaces_are_named(declared, message):
@@ -295,9 +296,16 @@ def test_tools_answer_and_refuse_in_words(mcp, folder):
             asked = await client.call_tool("ask", {"study": "first"})
             told = await client.call_tool("tell", {"study": "first", "trial": 0, "result": 0.5})
             again = await client.call_tool("tell", {"study": "first", "trial": 0, "result": 0.5})
-            return tools, asked, told, again
+            await client.call_tool("ask", {"study": "first"})
+            wrong = await client.call_tool("tell", {"study": "first", "trial": 1, "result": True})
+            await client.call_tool("create_study", {"study": "other", "space": X, "mode": "max", "metric": "f1"})
+            await client.call_tool("ask", {"study": "other"})
+            named = await client.call_tool("tell", {"study": "other", "trial": 0, "result": {"f1": 0.9}})
+            return tools, asked, told, again, wrong, named
 
-    tools, asked, told, again = asyncio.run(talk())
+    tools, asked, told, again, wrong, named = asyncio.run(talk())
+    assert "trial 1: a number is needed, got True" in wrong.content[0].text
+    assert named.structured_content["best"]["value"] == 0.9
     assert set(tools) == {"create_study", "ask", "tell", "fail", "report", "status", "explain", "front", "export"}
     assert all(tool.description for tool in tools.values())
     assert asked.structured_content["trials"][0]["trial"] == 0
@@ -405,3 +413,9 @@ def test_a_study_ends_over_kills_of_agent_and_server(mcp, tmp_path):
     assert sum(isinstance(event, Asked) for event in study.events) == 9
     assert [begun.count(number) for number in range(9)].count(2) == 3  # those that were run when somebody died
     assert study.best.value < 0.02
+
+
+@pytest.mark.parametrize("limits", [{"minutes": float("nan")}, {"minutes": 0}, {"trials": 0}])
+def test_limits_that_are_none_are_refused(limits):
+    with pytest.raises(raybo.MethodError, match="must be"):
+        Limits(**limits)

@@ -298,7 +298,7 @@ def test_files_that_cannot_be_sent_are_named(project, monkeypatch):
 
     monkeypatch.setattr(Path, "read_bytes", read_bytes)
     with pytest.raises(RayError, match=r"lib/helper.py: it cannot be sent \(Permission denied\); make it readable"):
-        package.zipped(project, [], project.parent / "p.zip")
+        package.zipped(project, [], project.parent / "unreadable.zip")
 
 
 def test_patterns_that_are_none_exclude_nothing(project):
@@ -683,6 +683,7 @@ def test_every_option_of_tune_reaches_the_job(monkeypatch, project):
         (["--log", "csv=out.csv"], "files in a job's own directory are lost"),
         (["--enqueue", "nowhere.json"], "nowhere.json: cannot be read"),
         (["--set", "x"], "--set takes KEY=VALUE, got 'x'"),
+        (["-o", "nowhere/x.db"], "-o nowhere/x.db: the directory nowhere does not exist; make it first"),
     ],
 )
 def test_wrong_use_is_told_before_anything_is_sent(capsys, monkeypatch, arguments, words):
@@ -775,6 +776,9 @@ def test_a_job_that_waits_is_the_newest(cluster):
         (["stop", "x", "--address", "http://here:1"], "http://there:8265", ("job", "http://here:1")),
         (["attach", "x"], "", ("study", "auto")),
         (["stop", "x"], "", ("study", "auto")),
+        (["attach", "x-3f2a1c"], "", ("job", "http://127.0.0.1:8265")),
+        (["stop", "x-3f2a1c"], "", ("job", "http://127.0.0.1:8265")),
+        (["stop", "x-3f2a1c", "--address", "auto"], "", ("study", "auto")),
         (["stop", "x.db"], "http://there:8265", ("journal", "x.db")),
     ],
 )

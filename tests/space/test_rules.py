@@ -407,3 +407,59 @@ def test_rules_on_closed_parameters_do_not_apply():
     found = space.sample(np.random.default_rng(0), 60)
     assert max(config["x"] for config in found if config["m"]["kind"] == "line") > 0.9
     assert max(config["x"] for config in found if config["m"]["kind"] == "svm") < 0.4
+
+
+@pytest.mark.parametrize(
+    ("rule", "config"),
+    [
+        ("a + b <= 0.3", {"a": 0.1, "b": 0.2}),
+        ("0.3 >= a + b", {"a": 0.1, "b": 0.2}),
+        ("a + b == 0.3", {"a": 0.1, "b": 0.2}),
+        ("a * 3 == 0.3", {"a": 0.1, "b": 0.0}),
+    ],
+)
+def test_sums_of_steps_are_compared_but_for_rounding(rule, config):
+    parameters = {"a": Float(0, 1, step=0.1), "b": Float(0, 1, step=0.1)}
+    assert Space(parameters, where=rule).accept(config) == config
+    for other in ("<", ">", "!="):
+        with pytest.raises(SpaceError, match="breaks the rule"):
+            Space(parameters, where=rule.replace("<=", other).replace(">=", other).replace("==", other)).accept(config)
+
+
+def test_all_sums_of_steps_that_make_one_are_allowed():
+    names = ("a", "b", "c")
+    space = Space({name: Float(0, 1, step=0.1) for name in names}, where="a + b + c == 1")
+    assert space.cube.size == 66
+
+
+def test_whole_and_small_numbers_are_compared_exactly():
+    space = Space({"a": Integer(0, 2 * 10**15), "b": Integer(0, 2 * 10**15)}, where="a < b")
+    assert space.accept({"a": 10**15, "b": 10**15 + 1})
+    small = Space({"a": Float(1e-15, 1, log=True), "b": Float(1e-15, 1, log=True)}, where="a < b")
+    assert small.accept({"a": 1e-14, "b": 1.1e-14})
+
+
+def test_names_in_rules_are_quoted_nested_and_normalised():
+    space = Space(
+        {"opt": {"learning-rate": Float(0, 1)}, "µ": Float(0, 1)}, where=["opt.`learning-rate` < 0.5", "µ < 0.5"]
+    )
+    with pytest.raises(SpaceError, match="learning-rate"):
+        space.accept({"opt": {"learning-rate": 0.7}, "µ": 0.1})
+    with pytest.raises(SpaceError, match=r"breaks the rule 'µ < 0\.5'"):
+        space.accept({"opt": {"learning-rate": 0.1}, "µ": 0.7})
+    with pytest.raises(SpaceError, match=r"it cannot be read \(invalid syntax\); write `lambda` in backquotes"):
+        Space({"lambda": Float(0, 1), "alpha": Float(0, 1)}, where="lambda < alpha")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "rule", "guessed"),
+    [
+        ({"depth": Integer(1, 64, guess=32), "width": Integer(1, 64)}, "depth * width <= 64", {"depth": 32}),
+        ({"lr": Float(0, 1, guess=0.9), "wd": Float(0, 1)}, "lr + wd <= 1", {"lr": 0.9}),
+    ],
+)
+def test_a_guess_holds_where_a_rule_lets_the_rest_give_way(parameters, rule, guessed):
+    space = Space(parameters, where=rule)
+    (config,) = space.decode(space.cube.guess[None, :])
+    assert {name: pytest.approx(value) for name, value in guessed.items()} == {name: config[name] for name in guessed}
+    assert space.accept(config) == config

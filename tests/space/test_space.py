@@ -289,3 +289,8 @@ def test_plain_values_are_constants():
         space.accept({**config, "verbose": 1})
     trial = raybo.Searcher(space, "random", seed=0).ask()
     assert trial.config["model"]["kind"] == "svm"
+
+
+def test_numpy_numbers_are_constants():
+    space = raybo.Space({"x": raybo.Float(0, 1), "classes": np.int64(3), "flag": np.bool_(True)})
+    assert space.accept({"x": 0.5, "classes": 3, "flag": True}) == {"x": 0.5, "classes": 3, "flag": True}

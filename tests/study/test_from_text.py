@@ -6,6 +6,7 @@ import pytest
 
 import raybo
 from raybo.common.errors import SpaceError
+from raybo.space import context_space, read_text
 from raybo.study.from_text import read_row
 
 BRANCHES = raybo.Space(
@@ -31,3 +32,15 @@ def test_the_short_name_of_a_branch_is_understood(typed):
         read_row(BRANCHES, {typed: "0.5"})
     with pytest.raises(SpaceError, match=r"did you mean 'model\.rf\.depth'"):
         read_row(BRANCHES, {"model.rf.dept": "3"})
+
+
+def test_choices_are_typed_in_any_spelling_that_means_one():
+    space = raybo.Space({"c": raybo.Ordinal([0.0, 1e-05, 1.0]), "b": raybo.Categorical([True, None, "auto", "None"])})
+    for texts, row in (({"c": "0"}, 0), ({"c": "1e-5"}, 1), ({"c": " 1"}, 2)):
+        assert read_row(space, texts)[0] == row
+    assert [read_row(space, {"b": text})[1] for text in ("true", "none", "auto", "'None'")] == [0, 1, 2, 3]
+    for text in ("2", "nan", "Auto"):
+        with pytest.raises(SpaceError, match="is not one of"):
+            read_row(space, {"c": text})
+    context = context_space({"load": raybo.Categorical([1e-05, 0.5])})
+    assert read_text(context, "load", "1e-5") == 1e-05

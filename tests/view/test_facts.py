@@ -18,6 +18,7 @@ from raybo.record.events import Begun, Ended, Kind, Planned, Pruned, Reported, R
 from raybo.record.goals import Goals
 from raybo.record.origin import Origin
 from raybo.reporting.figures import report_figures
+from raybo.study.enqueueing import enqueue
 from raybo.study.study import Study, load
 from raybo.view import facts
 from raybo.view.figures import Figures, as_bytes
@@ -414,3 +415,30 @@ def test_reports_mark_enqueued_trials_running_in_older_journals(tmp_path):
     followed = Followed(keep(Study(study.description, [study.events[0], enqueued, reported]), tmp_path / "s.db"))
     (worker,) = facts.details("x", followed)["workers"]
     assert worker["since"] == "2026-01-01T00:10:00+00:00"
+
+
+def test_trials_that_break_a_constraint_are_infeasible(tmp_path):
+    searcher = raybo.Searcher(
+        {"x": raybo.Float(0, 1)}, "random", constraints={"mem": "<= 1"}, storage=tmp_path / "s.db", seed=0
+    )
+    for memory in (0.5, 5.0):
+        searcher.tell(searcher.ask(), {"value": 0.5, "mem": memory})
+    searcher.close()
+    followed = Followed(tmp_path / "s.db")
+    assert [row[1] for row in facts.rows(followed, 0, 0)["rows"]] == ["finished", "infeasible"]
+    assert trial_page(followed, 1)["state"] == "infeasible"
+
+
+def test_results_that_come_while_a_study_is_watched_are_not_among_the_planned(tmp_path):
+    journal = tmp_path / "s.db"
+    with raybo.Searcher({"x": raybo.Float(0, 1)}, "random", storage=journal, seed=0) as searcher:
+        searcher.plan(4)
+        for _ in range(2):
+            searcher.tell(searcher.ask(), 0.5)
+    followed = Followed(journal)
+    with followed.now() as study:
+        assert (study.ran, study.ended) == (2, "")
+    for x in (0.1, 0.2):
+        enqueue(journal, {"x": x}, x)
+    with followed.now() as study:
+        assert (study.ran, study.ended) == (load(journal).ran, load(journal).ended) == (2, "")
