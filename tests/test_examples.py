@@ -30,12 +30,13 @@ def test_the_example_of_a_public_name_runs(name, tmp_path, monkeypatch, request)
 
 
 INTEGRATIONS = {
+    "agents": ["AgentFolder", "Limits"],
     "keras": ["Report"],
-    "launch": ["launch"],
+    "launch": ["LaunchError", "launch"],
     "lightgbm": ["Report", "going_on"],
     "lightning": ["Report", "going_on"],
     "optuna": ["RayboSampler"],
-    "ray_train": ["report_to_trial"],
+    "ray_train": ["TrainError", "report_to_trial"],
     "ray_tune": ["RayboSearch"],
     "sklearn": ["RayboSearchCV"],
     "sklearn_steps": ["fit_in_steps"],
@@ -45,6 +46,7 @@ INTEGRATIONS = {
 }
 
 NEEDED = {
+    "agents": [],
     "keras": ["torch", "keras"],
     "launch": [],
     "ray_train": ["pyarrow"],
@@ -70,6 +72,36 @@ def test_the_example_of_an_integration_runs(module, name, tmp_path, monkeypatch)
     run_example(name, getattr(importlib.import_module(f"raybo.integrations.{module}"), name))
 
 
+MEMBERS = [  # with an example of their own
+    (kind.__name__, name)
+    for kind in (raybo.Space, raybo.Searcher, raybo.Study, raybo.Trial, raybo.Objective, raybo.CurrentTrial)
+    for name, _ in inspect.getmembers(kind, lambda member: ">>>" in (inspect.getdoc(member) or ""))
+    if not name.startswith("_")
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), MEMBERS)
+def test_the_example_of_a_member_runs(kind, name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copyfile(JOURNAL, "job.db")
+    run_example(f"{kind}.{name}", inspect.getattr_static(getattr(raybo, kind), name))
+
+
+EXTENDING = {
+    "raybo.engine.status": ["Status"],
+    "raybo.experiments": ["Experiment"],
+    "raybo.methods": ["History", "Method", "Proposal", "option"],
+    "raybo.schedulers": ["Scheduler", "Verdict"],
+    "raybo.testing": ["MethodContract", "SchedulerContract"],
+}
+
+
+@pytest.mark.parametrize(("module", "name"), [(module, name) for module in EXTENDING for name in EXTENDING[module]])
+def test_the_example_of_what_extends_raybo_runs(module, name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_example(name, getattr(importlib.import_module(module), name))
+
+
 def run_example(name, value):
     told = inspect.getdoc(value) or ""
     example = doctest.DocTestParser().get_doctest(told, {"raybo": raybo, "__name__": "__main__"}, name, None, 0)
@@ -85,3 +117,11 @@ def test_every_public_name_is_in_the_reference():
     assert described == set(raybo.__all__)
     added = set(re.findall(r"^\.\. auto\w+:: raybo\.integrations\.(\w+\.\w+)$", pages, re.MULTILINE))
     assert added == {f"{module}.{name}" for module, names in INTEGRATIONS.items() for name in names}
+
+
+def test_what_extends_raybo_is_in_the_reference():
+    pages = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "reference").glob("*.md"))
+    described = set(re.findall(r"^\.\. auto\w+:: (raybo\.[\w.]+)$", pages, re.MULTILINE))
+    assert described >= {f"{module}.{name}" for module, names in EXTENDING.items() for name in names}
+    for module in ("raybo.experiments", "raybo.testing"):
+        assert described >= {f"{module}.{name}" for name in importlib.import_module(module).__all__}

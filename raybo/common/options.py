@@ -56,9 +56,32 @@ def option(
     below: float | None = None,
     at_most: float | None = None,
 ) -> Any:
-    """Declare a field of a method's dataclass: its default, its meaning (units, source), and its bounds.
+    """Declare a field of a method's or a scheduler's dataclass: an option, with its meaning and its bounds.
 
-    If it is several numbers, the bounds are those of each.
+    Every number must be finite and within the bounds, each one of a tuple too; None, words and bools are exempt. The
+    method is refused with a MethodError if one is not.
+
+    Args:
+        default: its value unless it is given.
+        meaning: what it is, in a few words: its units, its source.
+        above: what it must exceed; None for no such bound.
+        at_least: the least that it may be.
+        below: what it must not reach.
+        at_most: the most that it may be.
+    Example:
+        >>> import dataclasses
+        >>> from raybo.methods import Method, Proposal, option
+        >>> @dataclasses.dataclass(frozen=True, kw_only=True)
+        ... class Uniform(Method):
+        ...     ends: tuple[float, ...] = option((0.0, 1.0), "of the axes that are searched", at_least=0, at_most=1)
+        ...     def propose(self, history, rng):
+        ...         return Proposal(rng.uniform(*self.ends, history.d))
+        ...     def explain(self, tags):
+        ...         return "at random"
+        >>> Uniform(ends=(0.5, 2.0))
+        Traceback (most recent call last):
+            ...
+        raybo.common.errors.MethodError: ends must be in [0, 1], got (0.5, 2.0)
     """
     metadata = {"meaning": meaning, "range": Range(above, at_least, below, at_most)}
     return dataclasses.field(default=default, metadata=metadata)

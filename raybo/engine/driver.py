@@ -50,14 +50,13 @@ from raybo.study.study import Study
 
 log = logging.getLogger("raybo")
 
-TYPING_ERROR = 0.75  # an unknown option at least so similar to an argument of `tune` counts as a typing error
 RAYS = 4  # local ones for a study: if all of them die, so would the next
 RESTARTS = 100  # a study actor that dies is restarted so many times; each continues from the journal
 
 
 @taking(tune_arguments)
 def tune(given: Arguments) -> Study:
-    """Tune an objective on Ray, and return the study when it has ended; `tune_arguments` documents its arguments."""
+    # tunes an objective on Ray, and returns the study when it has ended; its docstring is that of `tune_arguments`
     with private_directory() if given.storage is None else contextlib.nullcontext("") as scratch:
         path = given.storage or Path(scratch, "study.db")
         started = time.monotonic()

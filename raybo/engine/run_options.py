@@ -80,7 +80,7 @@ def _keep(value: Any, name: str) -> Keep:
 def _confirm(value: Any, name: str) -> Confirm:
     from raybo.study.confirmation import Confirm
 
-    return Confirm.of(value)
+    return Confirm.of(value, name)
 
 
 def argument(default: Any, check: Callable[[Any, str], Any], help: str = "", metavar: str | None = None) -> Any:

@@ -15,7 +15,9 @@ SHOWN = 4  # configurations of running trials
 
 @dataclass(frozen=True)
 class Status:
-    """A study at one moment, as far as it is committed.
+    """A study at one moment, as far as it is committed: what `raybo.tune(..., watch=...)` calls `watch` with.
+
+    `str(status)` is one line of it.
 
     Attributes:
         metric: what the objective's value is called.
@@ -37,13 +39,21 @@ class Status:
         lines: how many lines the trials have printed in all.
         reporting: the number, last step and value of each trial that is running and reports, furthest first.
         best_config: the best trial's configuration, as text; empty if there is none.
-        configs: number and configuration, as text, of the trials that run, the newest first, at most SHOWN of them.
+        configs: number and configuration, as text, of the trials that run, the newest first, at most four of them.
         steps: how many steps a whole run has; None if this is not declared.
         saved: the share of the steps of all finished and pruned trials that pruning has saved; 0 if none was pruned.
         budget: how much of the budget is used, in its unit, and the budget; None if there is none.
         worth: by how much the last proposal was expected to improve the best value for what it takes, and for which
             unit of that; None without `stop_when_not_worth`, and before there is a model.
         still: how many more trials the rest of the budget is expected to allow; None as long as `left` would be.
+    Example:
+        >>> @raybo.objective(space={"x": raybo.Float(0, 1)}, mode="min")
+        ... def job(config):
+        ...     return abs(config["x"] - 0.3)
+        >>> seen = []
+        >>> study = raybo.tune(job, trials=3, method="random", in_process=True, watch=seen.append)
+        >>> seen[-1].finished, seen[-1].planned, seen[-1].best[0] == study.best.number
+        (3, 3, True)
     """
 
     metric: str

@@ -38,16 +38,22 @@ def compare(
 
     Args:
         experiment: what to run.
-        directory: where journals and results are kept.
+        directory: where journals and results are kept; made if it is not there.
         root: what the problems' files are relative to; the current directory unless given.
-        workers: how many studies run at a time; as many as there is room for unless given.
+        workers: how many studies run at a time, from 1; as many as there is room for unless given.
         address: a running Ray cluster, as for `raybo.tune`.
         watch: called with the number of finished runs, of all runs, and the run that has just finished.
         in_process: whether the studies run one after another in this process, without Ray.
-        until: when to stop, by the monotonic clock; results are then those of the runs that are complete.
+        until: when to stop, by `time.monotonic()`; results are then those of the runs that are complete.
+    Returns:
+        a row for each run, with its measures, and a verdict for each claim on each problem that it speaks of.
     Raises:
-        RayboError: a method, an option or an objective is wrong, or a journal is another study's.
+        MethodError: a method, an option, a scheduler or the number of workers is wrong.
+        ObjectiveError: an objective cannot be loaded, or problems with one metric and with several are compared.
+        JournalError: a journal is another study's, or a longer run's.
+        RayError: Ray cannot be reached, or cannot run the trials.
         MissingExtra: matplotlib is not installed.
+        RayboError: the directory cannot be made.
     """
     if workers is not None:
         workers = whole_number(workers, "workers")

@@ -27,7 +27,14 @@ UNTIMED = "The cost of suggestions was not measured in these runs."
 
 
 def table(experiment: Experiment, rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
-    """A heading and a row for each problem and entry that has runs: medians over the repeats, with quartiles."""
+    """A heading and a row for each problem and entry that has runs: medians over the repeats, with quartiles.
+
+    Args:
+        experiment: what was run.
+        rows: its runs, as `compare` returns them.
+    Returns:
+        the names of the columns, and the cells of each row as text.
+    """
     kinds = _known(experiment, rows)
     heading = ["problem", "method", "runs"]
     for kind, words in kinds.items():
@@ -44,7 +51,13 @@ def table(experiment: Experiment, rows: Sequence[Row]) -> tuple[list[str], list[
 
 
 def page(experiment: Experiment, rows: Sequence[Row], reasons: str = "") -> str:
-    """The table and the verdicts as Markdown, and why some claims do not hold."""
+    """The table and the verdicts as Markdown, and why some claims do not hold.
+
+    Args:
+        experiment: what was run.
+        rows: its runs, as `compare` returns them.
+        reasons: why some claims do not hold, in Markdown; empty for nothing.
+    """
     verdicts = judge(experiment, rows)
     repeats = len({row.seed for row in rows})
     command = experiment.command or f"raybo reproduce {experiment.name}"

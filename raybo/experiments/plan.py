@@ -46,7 +46,7 @@ class HeldOut:
     """The evaluation of recommendations apart from the trials, which noise and selection make look too good.
 
     Attributes:
-        settings: the objective's keyword parameters for it: fresh seeds and more episodes, say, or no noise.
+        settings: the objective's keyword parameters for it, by name: fresh seeds and more episodes, say, or no noise.
         last: those that differ for the last recommendation.
         metric: what is measured, of the results' names; None for what is tuned. It has the mode of what is tuned.
     """
@@ -63,16 +63,16 @@ class Problem:
     Attributes:
         name: as tables and figures show it.
         target: FILE or FILE:NAME of the objective, relative to the experiment's root.
-        trials: evaluations per run.
-        initial: how many of them are the initial design, which cumulative regret leaves out.
-        optimum: the best possible value, in the objective's own sign; None if it is not known, and then the best
-            value of any run stands for it.
+        trials: evaluations per run, from 1.
+        initial: how many of them are the initial design, which cumulative regret leaves out; from 0, below `trials`.
+        optimum: the best possible value, finite, in the objective's own sign; None if it is not known, and then the
+            best value of any run stands for it.
         settings: the objective's keyword parameters.
         seeded: the keyword parameter that is the run's seed; None for none.
         metric: what values and regret are of, among the metrics that a trial returns: what it expects over contexts,
             say; None for what is tuned. It has the mode of what is tuned.
         held_out: how recommendations are evaluated, beside the budget; None if the trials' values are what counts.
-        found_within: the simple regret below which the optimum counts as found; None if nobody asks.
+        found_within: the simple regret, from 0, up to which the optimum counts as found; None if nobody asks.
         model_error: whether the surrogate is compared with the objective after each trial; see `model_error`.
     """
 
@@ -95,7 +95,7 @@ class Entry:
 
     Attributes:
         name: as tables and figures show it.
-        method, options: as for `raybo.tune`.
+        method, options: as for `raybo.tune`; the method by its name, or as "package.module:Class".
         per_problem: options that differ from problem to problem.
         costly: whether it runs after all the others, which are then complete however far it gets.
         scheduler, scheduler_options: as for `raybo.tune`; the budget is then that of so many whole runs, in steps.
@@ -130,7 +130,7 @@ class Claim:
             (mean_held_out) and after a fifth of it (early_held_out).
         better, worse: names of entries.
         problems: names of the problems that it speaks of; empty for all.
-        factor: 1 for "better than", more than 1 for "not much worse than".
+        factor: above 0: 1 for "better than", more for "not much worse than".
         source: where the claim is made.
     """
 
@@ -150,15 +150,33 @@ class Experiment:
     Attributes:
         name: as `raybo reproduce` knows it.
         title: what it shows.
-        problems, entries, claims: see there.
-        repeats: runs of each entry on each problem; run r has seed `first_seed` + r for every entry.
+        problems, entries: at least one of each, every one with a name of its own.
+        claims: what is judged; if there are none, `compare` claims that each entry ends better than those before it.
+        repeats: runs of each entry on each problem, from 1; run r, counted from 0, has seed `first_seed` + r for every
+            entry.
         curve: what the figure shows against the evaluations; "hypervolume" where the problems have several metrics.
-        first_seed: see `repeats`.
+        first_seed: from 0, see `repeats`.
         hours: about what all its runs take of one processor; the cheapest are reproduced first.
         draws_costs: whether the figure shows what suggestions cost, in place of the curves.
         per: what the runs of a problem are compared at equal amounts of: "seconds" of their trials, or a number that
             these return; None for trials.
         command: what makes its page, but for the repeats; `raybo reproduce` and its name unless given.
+    Raises:
+        MethodError: a number is out of its range; the curve or a measure is unknown; there is no problem or no entry,
+            or two have one name; a claim speaks of what is not compared, or has a factor that its measure does not
+            take; or recommendations are held out on some problems only.
+    Example:
+        >>> from raybo.experiments import Claim, Entry, Experiment, Problem
+        >>> experiment = Experiment(
+        ...     name="mine",
+        ...     title="Expected improvement against random search",
+        ...     problems=[Problem("My job", "job.py", trials=20)],
+        ...     entries=[Entry("EI", "ei", {"initial": 5}), Entry("Random", "random")],
+        ...     repeats=6,
+        ...     claims=[Claim("EI ends better than chance", "final_value", "EI", "Random")],
+        ... )
+        >>> len(experiment.problems) * len(experiment.entries) * experiment.repeats  # studies
+        12
     """
 
     name: str

@@ -52,12 +52,16 @@ class Limits:
     """Limits that no agent may exceed.
 
     Attributes:
-        trials: in all studies of the folder; None for no limit.
+        trials: how many may be asked for, in all studies of the folder together; None for no limit.
         minutes: since the folder's first trial was asked for, after which no other can be; None for no limit.
         where: rules that every configuration keeps, as in `raybo.Space`; a study whose space cannot keep them is
             refused.
     Raises:
         MethodError: a limit is not a number above 0.
+    Example:
+        >>> from raybo.integrations.agents import Limits
+        >>> Limits(trials=40, where=("learning_rate <= 0.1",)).minutes is None
+        True
     """
 
     trials: int | None = None
@@ -77,7 +81,12 @@ class AgentFolder:
 
     Methods raise a RayboError, in one line that tells the agent what to do.
 
+    Attributes:
+        directory: the folder, made when it is first written.
+        limits: what no agent may exceed.
     Example:
+        >>> from pathlib import Path
+        >>> from raybo.integrations.agents import AgentFolder, Limits
         >>> folder = AgentFolder(Path("studies"), Limits(trials=20))
         >>> made = folder.create("first", {"x": {"type": "float", "low": 0, "high": 1}}, mode="min")
         >>> (asked,) = folder.ask("first")["trials"]

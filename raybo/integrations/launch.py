@@ -35,7 +35,19 @@ REASON_CHARACTERS = 200
 
 
 class LaunchError(RayboError):
-    """A command that a trial has launched has failed."""
+    """A command that a trial has launched has failed: the trial fails, unless its job handles it.
+
+    Example:
+        >>> import sys
+        >>> from raybo.integrations.launch import LaunchError, launch
+        >>> def job(config):
+        ...     try:
+        ...         launch([sys.executable, "-c", "raise SystemExit(3)"])
+        ...     except LaunchError as error:
+        ...         return str(error)
+        >>> job({})
+        "... -c 'raise SystemExit(3)' ended with 3"
+    """
 
 
 def launch(

@@ -47,8 +47,8 @@ class Chosen:
     leaving: list[Path] = field(default_factory=list)
 
 
-def files_of(directory: Path, exclude: Sequence[str] = ()) -> list[Path]:
-    """The files below a directory that travel, relative to it, in order.
+def choose(directory: Path, exclude: Sequence[str] = ()) -> Chosen:
+    """The files below a directory that travel, and what is left out of them without being named.
 
     Left out are `LEFT_OUT`, what a .gitignore or .rayignore in it or below it, or a .gitignore above it in its
     repository, names, and `exclude`; links that lead out of the directory; and `SECRETS`, unless `exclude` holds their
@@ -57,11 +57,6 @@ def files_of(directory: Path, exclude: Sequence[str] = ()) -> list[Path]:
     Args:
         exclude: patterns as in .gitignore.
     """
-    return choose(directory, exclude).files
-
-
-def choose(directory: Path, exclude: Sequence[str] = ()) -> Chosen:
-    """As `files_of`, with what is left out without being named."""
     wanted = ignore_patterns([pattern[1:] for pattern in exclude if pattern.startswith("!")])
     secrets = ignore_patterns([*SECRETS, *exclude])
     root = Path(os.path.realpath(directory))

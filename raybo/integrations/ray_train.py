@@ -29,7 +29,16 @@ except ImportError as missing:
 
 
 class TrainError(RayboError):
-    """A trainer that a trial has run has failed."""
+    """A trainer that a trial has run has failed: the trial fails, unless its job handles it. Names rank and cause.
+
+    Example:
+        >>> from raybo.integrations.ray_train import TrainError
+        >>> def job(config, trainer):
+        ...     try:
+        ...         return trainer.fit().metrics["loss"]
+        ...     except TrainError:  # diverged, say
+        ...         return float("inf")
+    """
 
 
 class TrialOver(Exception):

@@ -116,7 +116,7 @@ class _Reading:
         elif isinstance(value, MethodType):
             self._left += [(name, value.__func__), (name, value.__self__)]
         elif isinstance(value, ModuleType):
-            self._import(value.__name__, None)
+            self._import(value.__name__)
         elif isinstance(value, FunctionType):
             self._read_function(inspect.unwrap(value))
         elif isinstance(value, type):
@@ -124,12 +124,12 @@ class _Reading:
         elif (text := text_of_constant(value)) is not None:
             self._keep(f"{name} = {text}")
         else:
-            self._import(getattr(value, "__module__", None) or "builtins", None)
+            self._import(getattr(value, "__module__", None) or "builtins")
             self._read_class(type(value))
 
     def _read_function(self, function: FunctionType) -> None:
         if not self._is_own(function.__module__):
-            self._import(function.__module__, None)
+            self._import(function.__module__)
             return
         code = function.__code__
         if code in self._seen:
@@ -147,7 +147,7 @@ class _Reading:
 
     def _read_class(self, kind: type) -> None:
         if not self._is_own(kind.__module__):
-            self._import(kind.__module__, None)
+            self._import(kind.__module__)
             return
         if kind in self._seen:
             return
@@ -176,20 +176,19 @@ class _Reading:
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 for each in node.names:
-                    self._import(each.name, file)
+                    self._import(each.name)
             elif isinstance(node, ast.ImportFrom):
                 above = _above(file, node.level) if node.level else None
                 if node.level and above is None:
                     continue
                 for each in node.names:  # which may be a module of a package
-                    self._import(".".join(filter(None, [node.module, each.name])), file, above)
+                    self._import(".".join(filter(None, [node.module, each.name])), above)
 
-    def _import(self, name: str, file: Path | None, above: Path | None = None) -> None:
+    def _import(self, name: str, above: Path | None = None) -> None:
         """Read a module beside the function, or note the version of a package.
 
         Args:
             name: dotted; its end may be a name within a module.
-            file: the one that imports it; None for the function's own.
             above: the directory that a relative import begins in; None for an absolute one.
         """
         top = name.partition(".")[0]

@@ -51,6 +51,25 @@ class Objective:
     Calling it calls the function: `gradient_boosting({"learning_rate": 0.1, ...}, folds=5)`. With several metrics,
     `metric` and `mode` are those of the first, and `goals` holds them all.
 
+    Attributes:
+        function: what is called with a configuration.
+        declared_space: the space as it was declared; `space` is what comes of it under the settings.
+        metric: name of the metric in the result.
+        mode: "max" or "min".
+        declared_context: likewise the contexts, see `context`.
+        num_cpus: CPUs that one process of a trial occupies, from 0.
+        num_gpus: GPUs that it occupies, from 0.
+        memory: bytes that Ray must find free for one process, from 0; None for any.
+        resources: custom Ray resources of one process: amounts, from 0, by name.
+        trial_seconds: time limit of one trial, above 0; None for no limit.
+        settings: the keyword parameters that are fixed, by name; see `with_settings`.
+        declared_steps: likewise the steps of a whole run, see `steps`.
+        value: which of a trial's reports is its value, "last" or "best".
+        goals: the direction of each metric, and the constraints.
+        processes: how many one trial has, from 1, or a function of the configuration; see `processes_of`.
+        spread: where they are placed: "pack", "strict-pack", "spread" or "strict-spread", see `raybo.objective`.
+        declared_fidelity: likewise what makes the job cheap, see `fidelity`.
+        nested: whether the function starts its processes itself.
     Example:
         >>> @raybo.objective(space={"x": raybo.Float(0, 1)}, metric="loss", mode="min")
         ... def job(config, *, power=2):
@@ -414,6 +433,12 @@ def report_context(**values: Any) -> None:
     A trial that fails or is killed afterwards keeps its context, and proposals made in the meantime take it into
     account. If the objective is not run by raybo, nothing happens.
 
+    Args:
+        values: the contexts by their declared names; those of several calls add up, and other names are ignored. The
+            context is known once all of them are. A number beyond the declared range is taken as the end of it; what is
+            no finite number, or none of the choices, leaves the trial without a context.
+    Raises:
+        ObjectiveError: this thread began before the trial that runs now.
     Example:
         >>> space, context = {"x": raybo.Float(0, 1)}, {"load": raybo.Float(0, 1)}
         >>> @raybo.objective(space=space, context=context, metric="seconds", mode="min")

@@ -129,6 +129,8 @@ def checkpoint() -> Path | None:
 
     Do not change its contents. Steps reported without a number are counted on from the step of this checkpoint.
 
+    Raises:
+        TrialPruned: this process was started by `raybo.integrations.launch`, and its trial is over.
     Example:
         >>> raybo.checkpoint() is None
         True
@@ -144,6 +146,11 @@ def saving() -> Iterator[Path]:
     It is kept whole or not at all: if the block raises or the process dies, there is no such checkpoint. If the
     objective is only called, and not run as a trial, the directory is thrown away.
 
+    Raises:
+        ObjectiveError: this thread began before the trial that runs now, or this process was started by
+            `raybo.integrations.launch` and is not rank 0.
+        OSError: the checkpoint cannot be written.
+        TrialPruned: this process was started by `raybo.integrations.launch`, and its trial is over.
     Example:
         >>> with raybo.saving() as directory:
         ...     _ = (directory / "weights.txt").write_text("0.1 0.2")

@@ -68,6 +68,9 @@ def shared(source: Callable[[], T] | T) -> Shared[T]:
 
     Args:
         source: a function that makes the data, called once; or the data.
+    Raises:
+        ObjectiveError: not here, but when a study begins on Ray: the data cannot be made or sent, Ray has no room for
+            them, or the study is detached. Elsewhere `value` raises what the function raises.
     Example:
         >>> def load():
         ...     return [1, 2, 3]

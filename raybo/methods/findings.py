@@ -61,6 +61,10 @@ class Findings:
 
         Raises:
             TrialError: as `best`.
+        Example:
+            >>> study = raybo.load("job.db")
+            >>> study.recommended.number, study.recommendation
+            (6, 'trial 6, loss 0.0348539; the model expects ...')
         """
         sure = self._confirmed()
         return self.best_expected if sure is None else sure.trial
@@ -176,6 +180,13 @@ class Findings:
         Raises:
             TrialError: no trial has finished yet, no context is declared, or this one does not match the declared one
                 or lies outside of it.
+        Example:
+            >>> space, context = {"x": raybo.Float(0, 1)}, {"load": raybo.Float(0, 1)}
+            >>> searcher = raybo.Searcher(space, context=context, mode="min", seed=0)
+            >>> for x, load in [(0.2, 0.1), (0.8, 0.1), (0.2, 0.9), (0.8, 0.9)]:
+            ...     trial = searcher.add({"x": x}, abs(x - load), context={"load": load})
+            >>> searcher.best_for({"load": 0.9}).config
+            {'x': 0.8}
         """
         told = told_context(self.ledger.context, context, "best_for")
         if moved := told.get("context_note"):
@@ -188,7 +199,17 @@ class Findings:
 
     @property
     def front(self) -> list[Trial]:
-        """The finished, feasible trials that no other dominates, ordered by the first metric, best first."""
+        """The finished, feasible trials that no other dominates, ordered by the first metric, best first.
+
+        With one metric, the best one and those that are as good.
+
+        Example:
+            >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, metrics={"a": "max", "b": "min"}, seed=0)
+            >>> for a, b in [(1, 1), (2, 3), (1, 2)]:
+            ...     trial = searcher.tell(searcher.ask(), {"a": a, "b": b})
+            >>> [trial.number for trial in searcher.front]
+            [1, 0]
+        """
         return self.ledger.in_order(self.ledger.front)
 
     def hypervolume(self, reference: Mapping[str, float] | None = None) -> float:
@@ -197,13 +218,28 @@ class Findings:
         Args:
             reference: the point from which the volume is measured, by metric; by default, the worst value of each
                 metric among the feasible trials.
+        Returns:
+            a number from 0; 0 while nothing is feasible.
         Raises:
             TrialError: the reference is not a finite number for each metric.
+        Example:
+            >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, metrics={"a": "max", "b": "min"}, seed=0)
+            >>> for a, b in [(1, 1), (2, 3)]:
+            ...     trial = searcher.tell(searcher.ask(), {"a": a, "b": b})
+            >>> searcher.hypervolume({"a": 0, "b": 4})  # 2 x 1 and 1 x 3 overlap in 1 x 1
+            4.0
         """
         return self.ledger.hypervolume(reference)
 
     def explain(self, trial: Trial | int) -> str:
-        """In a few words, why this trial was proposed; TrialError if there is no such trial."""
+        """In a few words, why this trial was proposed.
+
+        Raises:
+            TrialError: there is no such trial, or its tags are not what the method writes.
+        Example:
+            >>> raybo.load("job.db").explain(0)
+            'enqueued by the user'
+        """
         found = trial if isinstance(trial, Trial) else self.ledger.trials[self.ledger.history.require(trial)]
         return explain(self.method, found, self.ledger.goals)
 

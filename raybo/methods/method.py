@@ -66,11 +66,18 @@ class Method(Options, ABC):
             history: all trials so far, maximised, in the unit cube: `history.X` (n, d) and `history.y` (n,) hold those
                 that have finished.
             rng: the trial's own stream, seeded by the study's seed and the trial's number.
+        Returns:
+            the point, with the tags by which `explain` and later proposals know what was done.
+        Raises:
+            NumericalError: no model can be fitted. A uniform point is run in its place, with the reason as its tag
+                `fallback`. Any other exception ends the study, which the same command continues; `Searcher.ask`
+                raises it. If the trials have tags, a LookupError, TypeError, ValueError, AttributeError or
+                ArithmeticError is raised as a TrialError that names the line.
         """
 
     @abstractmethod
     def explain(self, tags: Tags) -> str:
-        """Return in a few words, on one line, why a proposal with these tags was made."""
+        """Return why a proposal with these tags was made: a few words on one line, without a newline."""
 
     def check_goals(self, goals: Goals) -> None:
         """Raise MethodError if an option does not work with these several metrics or constraints."""

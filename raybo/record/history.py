@@ -48,10 +48,18 @@ class Proposal:
     """A method's answer: the point to try, and what the method must remember.
 
     Attributes:
-        x: (d,), a point of the unit cube.
+        x: (d,), a point of the unit cube: 64-bit floats in [0, 1]. It is snapped to a point that can be run.
         tags: plain JSON, stored with the trial and read back through the history.
         in_design: True for a point of an initial design, from which no improvement is expected.
         fidelity: at which it runs, one of the levels below the last; None for a whole run.
+    Raises:
+        MethodError: not here, but by whoever asked the method: x, the tags or the fidelity are something else.
+    Example:
+        >>> import numpy as np
+        >>> from raybo.methods import Proposal
+        >>> proposal = Proposal(np.array([0.25, 1.0]), {"near": True})
+        >>> proposal.x.shape, proposal.tags, proposal.in_design
+        ((2,), {'near': True}, False)
     """
 
     x: Array
@@ -61,7 +69,7 @@ class Proposal:
 
 
 class History:
-    """The events of a study so far, folded into arrays.
+    """The events of a study so far, folded into arrays: what a method or a scheduler is given. `len` counts the trials.
 
     Args:
         cube: the search space as the methods see it.
@@ -71,7 +79,18 @@ class History:
         judged: place among the metrics of the one that schedulers look at.
         fidelity: what makes the job cheap, which takes the place of the steps; None if there are no cheap versions.
     Attributes:
-        generation: of the rules by which methods propose and schedulers judge, see GENERATION.
+        d: number of axes of the cube.
+        X: (n, d), points of the finished trials, in [0, 1], in the order of asking.
+        y: (n,), their values, maximised.
+        X_pending: (p, d), points of the trials that are pending or paused.
+        X_failed: (m, d), points of the trials that failed, or were lost for the last time.
+        records: all that is known of each trial, by its number: `x` (d,), `tags`, `state`, `y` (None unless finished),
+            `reports` as pairs of a step and a value, maximised.
+        cube: the space as the methods see it: `snap` (m, d) moves points to those that can be run, `allows` says which
+            of them keep the rules, `uniform(rng, n)` draws (n, d).
+        steps: how many steps a whole run has, the highest fidelity if there is one; None if this is not declared.
+        planned: how many trials are planned; None if unknown.
+        generation: of the rules by which methods propose and schedulers judge: 1 of raybo 0.1, 2 of 0.2, 3 since.
         next_context: (dc,), the context that the next trial will meet, where that is known beforehand; else None.
         reports_in_order: what all trials have reported of the metric that schedulers look at, as trial, step and value,
             maximised, in the journal's order.
@@ -81,6 +100,17 @@ class History:
         spent: how much of the budget was used when the last trial was asked for or, while the next one is being
             proposed, is used now; None without a budget.
         cost: the returned number that trials cost, in place of seconds; None if it is their seconds.
+    Example:
+        >>> searcher = raybo.Searcher({"x": raybo.Float(0, 10)}, mode="min", seed=0, trials=20)
+        >>> trial = searcher.add({"x": 2.5}, 7.0)
+        >>> history = searcher.history
+        >>> history.X.tolist(), history.y.tolist(), history.planned
+        ([[0.25]], [-7.0], 20)
+        >>> trial = searcher.ask()
+        >>> history.X_pending.shape, history.X_failed.shape, len(history)
+        ((1, 1), (0, 1), 2)
+        >>> history.records[0].y
+        -7.0
     """
 
     def __init__(

@@ -44,7 +44,7 @@ class Record:
         outcome: the event that ended or paused it; None otherwise.
         context: the context, as its space packs it.
         attempt: from 1; grows when it starts again.
-        reason: why it failed, was stopped or started again.
+        reason: why it failed, was stopped, pruned, paused or started again; empty otherwise.
         seconds: how long it ran, including the time before a scheduler paused it; None if unknown.
         saved: name of its last checkpoint; None if it saved none.
         last_run: as `reports`, of the first metric and of the last attempt from where it began, repeated steps too.
@@ -139,7 +139,7 @@ class Trial:
         fidelity: at which it runs, by name, if there are cheap versions of the job; empty otherwise.
         tags: what the method noted about the proposal.
         attempt: from 1; grows when it starts again, because its worker was lost or the user asked for it.
-        reason: why it failed or was stopped; empty otherwise.
+        reason: why it failed, was stopped, pruned, paused or started again; empty otherwise.
         out_of_memory: whether it failed for lack of memory.
         seconds: how long it ran, including the time before a scheduler made it wait; None if unknown.
         suggest_seconds: how long the proposal took.
@@ -232,7 +232,7 @@ class Trial:
 
     @property
     def reason(self) -> str:
-        """The reason of a failure or a stop."""
+        """Why it failed, was stopped, pruned, paused or started again; empty otherwise."""
         return self._record.reason
 
     @property
@@ -299,7 +299,17 @@ class Trial:
 
     @property
     def origin(self) -> Origin | None:
-        """Its origin, if not the method."""
+        """Its origin, if no method proposed it; None if one did.
+
+        It is text: "added" (with its value, from elsewhere), "enqueued" (named by the user, to be run), "confirmed" (a
+        configuration of the search once more), "guessed" (where the space says that the best may lie), or "prior"
+        (where earlier studies expect it).
+
+        Example:
+            >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, seed=0)
+            >>> searcher.enqueue({"x": 0.5}).origin == "enqueued"
+            True
+        """
         return origin_of(self._record.tags)
 
     def with_estimate(self, estimate: Mapping[str, float]) -> Trial:

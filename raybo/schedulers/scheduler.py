@@ -32,9 +32,10 @@ class Scheduler(Options, ABC):
         ...     def decide(self, history, trial, step):
         ...         y = history.records[trial].reports[-1][1]
         ...         return Verdict("prune", f"below {self.least:g}") if history.value_of(y) < self.least else GO
-        >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, steps=3, scheduler=Threshold(least=0.7))
-        >>> searcher.report(searcher.ask(), 0.6).prune
-        True
+        >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, steps=3, seed=0)
+        >>> verdict = searcher.report(searcher.ask(), 0.6)
+        >>> Threshold(least=0.7).decide(searcher.history, trial=0, step=1).why
+        'below 0.7'
     """
 
     metric: str | None = option(None, "which of several metrics is judged; none: the first")

@@ -17,6 +17,11 @@ class Verdict:
         action: "go" (continue), "prune", or "pause" until it is promoted.
         why: in a few words, with the figures; empty if nothing was decided.
         numbers: the figures as plain JSON: rung, cutoff, rank, probability.
+    Example:
+        >>> from raybo.schedulers import GO, Verdict
+        >>> verdict = Verdict("prune", "0.61 at step 4: below the floor", {"value": 0.61})
+        >>> verdict.prune, verdict.pause, GO.prune
+        (True, False, False)
     """
 
     action: Literal["go", "prune", "pause"] = "go"

@@ -99,6 +99,18 @@ class Searcher(Findings):
             for those that fit beside `storage`. The first trials are where they expect the best. Their values are
             compared within each of them alone.
         options: the method's options.
+    Attributes:
+        trials: every trial, in the order in which they were asked for; it grows, and cannot be changed.
+        history: the same trials as methods see them, a `raybo.methods.History`.
+        space: the search space.
+        context: the space of the contexts; None if none is declared.
+        goals: the direction of each metric, and the constraints.
+        mode: "max" or "min"; with several metrics, that of the first.
+        seed: seed of every random stream, as given or drawn.
+        steps: how many steps a whole run has; None if this is not declared.
+        method: the method, with its options.
+        rule: the scheduler (`rule.scheduler`) with its name (`rule.name`); None without one.
+        description: all that is studied, as a journal keeps it; `Searcher.of` makes another searcher of it.
     Raises:
         SpaceError: the space or the context is not valid, there is no space, or a prior has no parameter in common.
         MethodError: the method, the scheduler, an option, the mode, the seed, a metric, a constraint, or the number of
@@ -270,7 +282,20 @@ class Searcher(Findings):
         self.close()
 
     def plan(self, trials: int) -> Event:
-        """Say how many trials the study will run in total; MethodError if it is not a whole number from 1."""
+        """Say how many trials the study will run in total; some methods depend on it.
+
+        Args:
+            trials: a whole number from 1.
+        Returns:
+            the event that says so, as a journal keeps it.
+        Raises:
+            MethodError: it is none.
+            JournalError: the journal cannot be written, or this searcher is closed.
+        Example:
+            >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, seed=0)
+            >>> searcher.plan(40).trials, searcher.history.planned
+            (40, 40)
+        """
         event = self._plan(whole_number(trials, "trials"), self.history.budget)
         self._commit()
         return event
@@ -300,7 +325,14 @@ class Searcher(Findings):
 
     @property
     def waiting(self) -> list[Trial]:
-        """The trials that were enqueued and that `ask` has not returned yet, in order."""
+        """The trials that were enqueued and that `ask` has not returned yet, in order.
+
+        Example:
+            >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, seed=0)
+            >>> trial = searcher.enqueue({"x": 0.5})
+            >>> [trial.number for trial in searcher.waiting], searcher.ask().number, searcher.waiting
+            ([0], 0, [])
+        """
         return [self.trials[number] for number in self._enqueued if self._waits(number)]
 
     @overload
@@ -324,7 +356,8 @@ class Searcher(Findings):
         Raises:
             TrialError: n is not a whole number from 1, no context is declared, or the one given does not match it; or
                 the budget is used.
-            JournalError: the journal cannot be written.
+            MethodError: the method proposed something else than a point of the cube with tags that are JSON.
+            JournalError: the journal cannot be written, or this searcher is closed.
         """
         if isinstance(n, Mapping):
             n, context = None, n
@@ -342,7 +375,7 @@ class Searcher(Findings):
 
         Raises:
             SpaceError: the configuration, as far as it is given, does not fit the space.
-            JournalError: the journal cannot be written.
+            JournalError: the journal cannot be written, or this searcher is closed.
         Example:
             >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1), "y": raybo.Float(0, 1)}, seed=0)
             >>> trial = searcher.enqueue({"x": 0.25})
@@ -379,10 +412,22 @@ class Searcher(Findings):
         If a context is declared but none is given, the trial's value counts, but nothing is learned from it about
         contexts; the first such trial raises a warning.
 
+        Args:
+            trial: which one, or its number.
+            value: a finite number, or a dict with one for each metric and each constrained number, and for the cost,
+                which is above 0.
+            context: a value for each declared context, by name.
+            seconds: how long it ran, from 0.
         Raises:
             TrialError: the trial is unknown or not pending, a number that is needed is missing or not finite (`fail`
                 such a trial), the seconds are missing or no number from 0, no context is declared, or this one does not
                 match the declared one.
+            JournalError: the journal cannot be written, or this searcher is closed.
+        Example:
+            >>> metrics = {"accuracy": "max", "latency": "min"}
+            >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, metrics=metrics, seed=0)
+            >>> searcher.tell(searcher.ask(), {"accuracy": 0.9, "latency": 0.2}).values
+            {'accuracy': 0.9, 'latency': 0.2}
         """
         number = self._pending(trial)
         took = self._took(number, seconds, with_result=True)
@@ -416,9 +461,20 @@ class Searcher(Findings):
 
         The seconds that it took, if they are known, are counted by a budget of time.
 
+        Args:
+            trial: which one, or its number.
+            reason: why, in a few words; kept as `trial.reason`.
+            context: a value for each declared context, by name.
+            seconds: how long it ran, from 0.
         Raises:
             TrialError: the trial is unknown or not pending, the seconds are no number from 0, no context is declared,
                 or this one does not match the declared one.
+            JournalError: the journal cannot be written, or this searcher is closed.
+        Example:
+            >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, seed=0)
+            >>> trial = searcher.fail(searcher.ask(), "the loss is NaN")
+            >>> str(trial.state), trial.reason
+            ('failed', 'the loss is NaN')
         """
         number = self._pending(trial)
         took = self._took(number, seconds)
@@ -426,7 +482,7 @@ class Searcher(Findings):
 
     @refusing(TrialError, OF_TRIAL)
     def report(self, trial: Trial | int, value: float | Mapping[str, Any], step: int | None = None) -> Verdict:
-        """Report the result of one step of a trial; returns the verdict on whether the trial should continue.
+        """Report the result of one step of a trial, and get the verdict on whether it should continue.
 
         It should continue unless the verdict says `prune` or `pause`; the methods of these names carry them out. A
         report that breaks a constraint that must hold at every step gets the verdict `prune`, whatever the scheduler
@@ -438,10 +494,28 @@ class Searcher(Findings):
                 which needs the first metric and the one that the scheduler uses; a plain number is the first metric's.
             step: which step, counted from 1 and increasing; None for the one after the last reported, and for the first
                 if the trial starts again.
+        Returns:
+            a `raybo.schedulers.Verdict`: `prune` and `pause` are bools, both False if the trial should continue, and
+            `why` says the reason in a few words.
         Raises:
             TrialError: the trial is unknown or not pending, a number that is needed is missing or not finite, or the
                 step is not a whole number, not above the earlier ones, or beyond the last of a run; or the job has
                 cheap versions, which have no steps.
+            MethodError: the scheduler raised, or its answer is no verdict.
+            JournalError: the journal cannot be written, or this searcher is closed.
+        Example:
+            >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, steps=9, scheduler="asha", seed=0)
+            >>> for _ in range(8):
+            ...     trial = searcher.ask()
+            ...     for step in range(1, 10):
+            ...         value = trial.config["x"] * step
+            ...         if (verdict := searcher.report(trial, value, step)).prune:
+            ...             trial = searcher.prune(trial)
+            ...             break
+            ...     else:
+            ...         trial = searcher.tell(trial, value)
+            >>> sum(trial.state is raybo.State.PRUNED for trial in searcher.trials) > 0
+            True
         """
         number = self._pending(trial)
         if self.description.fidelity is not None:
@@ -462,9 +536,19 @@ class Searcher(Findings):
 
         The seconds since it began, or went on, are needed by a budget of time, unless the trial is paused.
 
+        Args:
+            trial: which one, or its number.
+            why: your own reason; empty for that of the last verdict if it was to prune, else "pruned by the user".
+            seconds: from 0.
         Raises:
             TrialError: the trial is unknown, or neither pending nor paused; or the seconds are missing or no number
                 from 0.
+            JournalError: the journal cannot be written, or this searcher is closed.
+        Example:
+            >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, seed=0)
+            >>> trial = searcher.prune(searcher.ask(), "it is slow")
+            >>> str(trial.state), trial.reason, trial.value
+            ('pruned', 'it is slow', None)
         """
         number = self.history.require(trial, *Pruned.before)
         took = self._took(number, seconds, with_result=self.trials[number].state is State.PENDING)
@@ -475,9 +559,23 @@ class Searcher(Findings):
 
         The seconds since it began, or went on, are needed by a budget of time.
 
+        Args:
+            trial: which one, or its number.
+            seconds: from 0.
         Raises:
             TrialError: the trial is unknown or not pending, the verdict on its last report is not to pause, or the
                 seconds are missing or no number from 0.
+            JournalError: the journal cannot be written, or this searcher is closed.
+        Example:
+            >>> promote = {"variant": "promote", "eta": 2}
+            >>> space = {"x": raybo.Float(0, 1)}
+            >>> searcher = raybo.Searcher(space, steps=4, scheduler="asha", scheduler_options=promote, seed=0)
+            >>> trial = searcher.ask()
+            >>> verdict = searcher.report(trial, 0.5)
+            >>> if verdict.pause:
+            ...     trial = searcher.pause(trial)
+            >>> str(trial.state), trial.reason == verdict.why
+            ('paused', True)
         """
         number = self._pending(trial)
         took = self._took(number, seconds, with_result=True)
@@ -489,8 +587,18 @@ class Searcher(Findings):
 
         It is pending, and may report from step 1 again; of the steps that it repeats nothing is learned.
 
+        Args:
+            trial: which one, or its number.
+            reason: why, in a few words; empty for "it starts again".
         Raises:
             TrialError: the trial is unknown, or neither pending nor failed.
+            JournalError: the journal cannot be written, or this searcher is closed.
+        Example:
+            >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, seed=0)
+            >>> trial = searcher.fail(searcher.ask(), "no room on the disk")
+            >>> trial = searcher.retry(trial)
+            >>> trial.number, trial.attempt, str(trial.state)
+            (0, 2, 'pending')
         """
         number = self.history.require(trial, *Retried.before)
         attempt = self.history.records[number].attempt + 1
@@ -500,7 +608,21 @@ class Searcher(Findings):
         """A paused trial that should continue now and is pending again; None if you should `ask` for a new one.
 
         Its next report is of the step after the one where it was paused, unless you say another. None too if the budget
-        is used.
+        is used, and without a scheduler.
+
+        Raises:
+            MethodError: the scheduler raised, or what it names is no paused trial.
+            JournalError: the journal cannot be written, or this searcher is closed.
+        Example:
+            >>> promote = {"variant": "promote", "eta": 2}
+            >>> space = {"x": raybo.Float(0, 1)}
+            >>> searcher = raybo.Searcher(space, steps=4, scheduler="asha", scheduler_options=promote, seed=0)
+            >>> for value in (0.5, 0.9, 0.1, 0.2):
+            ...     trial = searcher.promoted() or searcher.ask()
+            ...     if searcher.report(trial, value).pause:
+            ...         trial = searcher.pause(trial)
+            >>> searcher.promoted().number  # among the better half of four
+            0
         """
         number = None if self.rule is None or not self.budget_left else self.rule.promoted(self.history)
         if number is None:
@@ -518,10 +640,20 @@ class Searcher(Findings):
         It uses nothing of a budget. One that an earlier process has added to the journal is not added again, so that
         the same lines continue a study.
 
+        Args:
+            config: a value for each parameter.
+            value: a finite number, or a dict with one for each metric and each constrained number, and for the cost.
+            context: a value for each declared context, by name.
         Raises:
             SpaceError: the configuration does not fit the space.
             TrialError: a number that is needed is missing or not finite, no context is declared, or this one does not
                 match the declared one.
+            JournalError: the journal cannot be written, or this searcher is closed.
+        Example:
+            >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, seed=0)
+            >>> trial = searcher.add({"x": 0.3}, 0.9)
+            >>> str(trial.state), trial.origin.value, searcher.best.value
+            ('finished', 'added', 0.9)
         """
         number = len(self.trials)
         said = told(value, number, self.goals, cost=self.history.cost)

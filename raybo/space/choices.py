@@ -33,13 +33,13 @@ class Categorical:
 
     Choices are different if their types are: 1, 1.0 and True are three.
 
-    Raises:
-        SpaceError: the choices are not a list of different values, or the guess is not one of them.
-
     Attributes:
-        choices: the values.
+        choices: the values, at least one.
         guess: the one that you believe to be best, as in `Float`: `Categorical(["rbf", "linear"], guess="rbf")`.
         next_guesses: which others may be, as in `Float`.
+    Raises:
+        SpaceError: the choices are not a list of different values, a guess is not one of them, or there are next
+            guesses without a guess.
     Example:
         >>> searcher = raybo.Searcher({"loss": raybo.Categorical(["l1", "l2"])}, "random", seed=0)
         >>> sorted({trial.config["loss"] for trial in searcher.ask(20)})
@@ -156,6 +156,12 @@ class Ordinal(Categorical):
     `Ordinal([8, 16, 32, 64])`, `Ordinal(["small", "medium", "large"], guess="small")`. Each value takes up the same
     share of one axis; a rule may compare values with `<`.
 
+    Attributes:
+        choices: the values, from first to last, at least one.
+        guess, next_guesses: as in `Categorical`.
+    Raises:
+        SpaceError: the choices are not a list of different values, one of them is a parameter or a dict, a guess is not
+            one of them, or there are next guesses without a guess.
     Example:
         >>> searcher = raybo.Searcher({"batch": raybo.Ordinal([8, 16, 32, 64], guess=16)}, seed=0)
         >>> searcher.ask().config

@@ -76,10 +76,11 @@ class Float(_Number):
 
     If low equals high, it is a constant.
 
-    Raises:
-        SpaceError: the range is not valid, or the guess is not in it.
-
     Attributes:
+        low: the lowest value, finite.
+        high: the highest, finite, from `low`.
+        log: True for a logarithmic scale, which needs `low` above 0.
+        step: above 0; `high` must be `low` plus a whole number of steps. None for every value between.
         scale: "linear"; "log", the same as `log=True`; or "logit", log(v / (1 - v)), for a share or a discount, where
             0.99 and 0.999 differ as much as 0.9 and 0.99 do: `Float(0.5, 0.9999, scale="logit")`.
         guess: where you believe the best value lies: `Float(1e-5, 1, log=True, guess=1e-3)`. The first trial is at the
@@ -88,6 +89,9 @@ class Float(_Number):
         next_guesses: where else it may lie, best first. The second trial is at the first of each parameter's next
             guesses, and so on; a parameter that has no more of them stays at its guess. What is favoured is the
             neighbourhood of the best of these trials.
+    Raises:
+        SpaceError: the range is not valid or too wide for a float, a logit scale has an end outside of (0, 1) or a
+            step, a guess is not in the range, or there are next guesses without a guess.
     Example:
         >>> space = raybo.Space({"rate": raybo.Float(1e-5, 1, log=True, guess=1e-3)})
         >>> raybo.Searcher(space, seed=0).ask().config
@@ -223,7 +227,14 @@ class Integer(_Number):
     If low equals high, it is a constant.
 
     Attributes:
+        low: the lowest value, a whole number.
+        high: the highest, a whole number from `low`.
+        log: True for a logarithmic scale, which needs `low` above 0.
+        step: a whole number from 1; `high` must be `low` plus a whole number of steps.
         guess, next_guesses: where you believe the best value lies, as in `Float`: `Integer(1, 12, guess=3)`.
+    Raises:
+        SpaceError: the range is not valid or too wide for a float, a guess is not in it, or there are next guesses
+            without a guess.
     Example:
         >>> searcher = raybo.Searcher({"depth": raybo.Integer(1, 9, step=4)}, "random", seed=0)
         >>> sorted({trial.config["depth"] for trial in searcher.ask(30)})

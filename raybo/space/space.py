@@ -164,12 +164,30 @@ class Space:
 
     @refusing(SpaceError, CONFIG)
     def encode(self, configs: Sequence[Mapping[str, Any]]) -> Array:  # (n, d)
-        """Return points of the cube for n configurations; raise SpaceError if one does not fit."""
+        """Return points of the cube, (n, d) in [0, 1], for n configurations.
+
+        Raises:
+            SpaceError: a parameter is missing, unknown, of a wrong type or out of range. Rules are not looked at.
+        Example:
+            >>> space = raybo.Space({"x": raybo.Float(0, 4), "n": raybo.Integer(1, 2)})
+            >>> space.encode([{"x": 1.0, "n": 1}, {"x": 4.0, "n": 2}]).tolist()
+            [[0.25, 0.25], [1.0, 0.75]]
+        """
         return self.points([self.pack(config) for config in configs])
 
     @refusing(SpaceError, POINTS)
     def decode(self, X: Array) -> list[Config]:  # (n, d)
-        """Return the n configurations at points of the cube."""
+        """Return the n configurations at points of the cube, (n, d); coordinates beyond [0, 1] count as its ends.
+
+        Rules are not looked at: `snap` leads points to where they hold.
+
+        Raises:
+            SpaceError: the points are no (n, d) finite numbers.
+        Example:
+            >>> space = raybo.Space({"x": raybo.Float(0, 4), "n": raybo.Integer(1, 2)})
+            >>> space.decode([[0.25, 0.1], [1.0, 0.9]])
+            [{'x': 1.0, 'n': 1}, {'x': 4.0, 'n': 2}]
+        """
         return [self.unpack(row) for row in self.rows(X)]
 
     @refusing(SpaceError, ROW)
@@ -196,7 +214,20 @@ class Space:
 
     @refusing(SpaceError, POINTS)
     def snap(self, X: Array) -> Array:  # (n, d) -> (n, d)
-        """Return encode(decode(X)), the points that will actually be run."""
+        """Return the points (n, d) that would be run in place of points of the cube, (n, d).
+
+        That is `encode(decode(X))`, up to rounding, but for points that break a rule: they move to one near them that
+        keeps it.
+
+        Raises:
+            SpaceError: the points are no (n, d) finite numbers.
+        Example:
+            >>> space = raybo.Space({"n": raybo.Integer(1, 4), "m": raybo.Integer(1, 4)}, where="n <= m")
+            >>> space.snap([[0.1, 0.7]]).tolist()
+            [[0.125, 0.625]]
+            >>> space.decode(space.snap([[0.9, 0.7]]))
+            [{'n': 3, 'm': 3}]
+        """
         return self.cube.snap(self._require_points(X))
 
     def _require_points(self, X: Array) -> Array:  # (n, d)
@@ -208,7 +239,19 @@ class Space:
 
     @refusing(SpaceError, "sample takes a numpy Generator and how many")
     def sample(self, rng: np.random.Generator, n: int) -> list[Config]:
-        """Return n independent configurations, uniform in the cube, or in the part of it that the rules allow."""
+        """Return n independent configurations, uniform in the cube, or in the part of it that the rules allow.
+
+        Args:
+            rng: numpy's generator.
+            n: how many, from 0.
+        Raises:
+            SpaceError: n is no whole number from 0, or `rng` is no generator.
+        Example:
+            >>> import numpy as np
+            >>> space = raybo.Space({"n": raybo.Integer(1, 4), "m": raybo.Integer(1, 4)}, where="n <= m")
+            >>> all(config["n"] <= config["m"] for config in space.sample(np.random.default_rng(0), 20))
+            True
+        """
         return self.decode(self.cube.uniform(rng, n))
 
     @refusing(SpaceError, CONFIG)

@@ -40,16 +40,16 @@ class Confirm:
     repeats: int
 
     @classmethod
-    def of(cls, given: object) -> Confirm:
-        """From `5x3`, or a pair; MethodError where it is neither."""
+    def of(cls, given: object, name: str = "confirm") -> Confirm:
+        """From `5x3`, or a pair; MethodError, with the argument's name, where it is neither."""
         if isinstance(given, Confirm):
             return given
         found = re.fullmatch(r"\s*(\d+)\s*[xX]\s*(\d+)\s*", given) if isinstance(given, str) else None
         pair: Any = [int(n) for n in found.groups()] if found else given
         with contextlib.suppress(MethodError):
             if isinstance(pair, (tuple, list)) and len(pair) == 2:
-                return cls(*(whole_number(n, "confirm") for n in pair))
-        raise MethodError(f"confirm must be KxR, such as 5x3: configurations times runs of each, got {shown(given)}")
+                return cls(*(whole_number(n, name) for n in pair))
+        raise MethodError(f"{name} must be KxR, such as 5x3: configurations times runs of each, got {shown(given)}")
 
 
 def most_promising(trials: Sequence[Trial], history: History, count: int) -> list[int]:

@@ -87,7 +87,12 @@ class Study(Findings):
     def confirmed(self) -> list[Confirmed]:
         """The configurations that were run again at the end (`--confirm`), best mean first.
 
-        With constraints, those that keep them in more of these runs come first.
+        With constraints, those that keep them in more of these runs come first. Each has the `trial`, the `values` of
+        its further runs, their `mean` and its standard `error`. Empty if none was run again.
+
+        Example:
+            >>> raybo.load("job.db").confirmed
+            []
         """
         return confirmed(self.trials, self.history, self.goal)
 
@@ -138,7 +143,14 @@ class Study(Findings):
         return {event.trial for event in later if isinstance(event, Asked) and event.origin is Origin.ADDED}
 
     def reference(self) -> dict[str, float]:
-        """The point from which `hypervolume` measures by default; empty while nothing is feasible."""
+        """The point from which `hypervolume` measures by default: a dict of the worst feasible value of each metric.
+
+        In the user's sign and units, by the metrics' names; empty while nothing is feasible.
+
+        Example:
+            >>> list(raybo.load("job.db").reference())
+            ['loss']
+        """
         return self.ledger.reference()
 
     @property
@@ -179,7 +191,12 @@ class Study(Findings):
         return method_of(self.description.method, self.description.options)
 
     def count(self, *states: State) -> int:
-        """Return the number of trials in any of the given states."""
+        """Return the number of trials in any of the given states, each a `raybo.State`.
+
+        Example:
+            >>> raybo.load("job.db").count(raybo.State.FINISHED, raybo.State.FAILED)
+            15
+        """
         return self.ledger.count(*states)
 
     def directory(self, trial: Trial | int) -> Path | None:
@@ -187,6 +204,12 @@ class Study(Findings):
 
         None if the trial left no files or left them on another machine, or if the study was not kept. With a URI
         (`--artifacts s3://...`) only what it printed is in a local directory; `files` says where the rest is.
+
+        Raises:
+            TrialError: it is neither a trial nor a whole number from 0.
+        Example:
+            >>> raybo.load("job.db").directory(0) is None  # it left no files here
+            True
         """
         number = _number_of(trial)
         if self.path is None:

@@ -39,8 +39,9 @@ class MethodContract:
 
     Attributes:
         method: a name, "package.module:Class", or the class. Its options need defaults.
-        largest: trials of the longest history of the tests on spaces; less for a method of seconds per proposal.
-        many: trials of the test with many results.
+        largest: trials of the longest history of the tests on spaces, from 0 to 25; less for a method of seconds per
+            proposal.
+        many: trials of the test with many results, from 0.
     Example:
         >>> from raybo.testing import MethodContract
         >>> class TestMine(MethodContract):

@@ -227,11 +227,11 @@ def project(tmp_path):
 
 
 def test_a_project_travels_without_what_no_job_needs(project, monkeypatch):
-    files = {path.as_posix() for path in package.files_of(project, ["notes/"])}
+    files = {path.as_posix() for path in package.choose(project, ["notes/"]).files}
     ours = {"job.py", "lib/helper.py", "lib/deep/kept.csv", "odd/one"}
     assert files == ours | {".gitignore", ".rayignore", "lib/.gitignore"}
     monkeypatch.setenv("RAY_RUNTIME_ENV_IGNORE_GITIGNORE", "1")
-    assert {"out/x.log", "lib/secret.txt"} <= {path.as_posix() for path in package.files_of(project)}
+    assert {"out/x.log", "lib/secret.txt"} <= {path.as_posix() for path in package.choose(project).files}
 
 
 def files_sent(directory, exclude=()):
@@ -332,7 +332,7 @@ def test_secrets_and_outward_links_are_not_sent(project, tmp_path_factory, caplo
         f"not sent, as they look like secrets: {', '.join(sorted(secrets))}; --exclude '!.env' s"
     )
     assert messages[1:] == [f"not sent, as these links point outside {project}: all, passwd"]
-    sent = {path.as_posix() for path in package.files_of(project, ["!.env", "!*.pem", "!deploy"])}
+    sent = {path.as_posix() for path in package.choose(project, ["!.env", "!*.pem", "!deploy"]).files}
     assert {".env", "settings", "lib/server.pem", "lib/deploy"} <= sent
 
 

@@ -42,5 +42,5 @@ def test_choices_are_typed_in_any_spelling_that_means_one():
     for text in ("2", "nan", "Auto"):
         with pytest.raises(SpaceError, match="is not one of"):
             read_row(space, {"c": text})
-    context = context_space({"load": raybo.Categorical([1e-05, 0.5])})
+    context = context_space({"load": raybo.Categorical([1e-05, 0.5])}, BRANCHES)
     assert read_text(context, "load", "1e-5") == 1e-05

@@ -126,7 +126,7 @@ class Ei(Method):
 
     def check_goals(self, goals: Goals) -> None:
         """Raise MethodError if an option needs a single metric, or one without constraints."""
-        require_one_estimate(self.hyperparameters, goals)
+        require_one_estimate(self.hyperparameters)
         given = {"improvement": self.improvement != "expected", "incumbent": self.incumbent != "value"}
         if wrong := next((name for name, is_given in given.items() if is_given), None):
             raise MethodError(f"{wrong}={getattr(self, wrong)} needs a single metric and no constraints; leave it out")

@@ -143,7 +143,7 @@ class GpUcb(RandomGridOptions):
 
     def check_goals(self, goals: Goals) -> None:
         """Raise MethodError if an option needs a single metric and no constraints."""
-        require_one_estimate(self.hyperparameters, goals)
+        require_one_estimate(self.hyperparameters)
         given = {"preset": self.preset != "standard", "diagnostics": self.diagnostics > 0}
         if wrong := next((name for name, is_given in given.items() if is_given), None):
             raise MethodError(f"{wrong}={getattr(self, wrong)} needs a single metric and no constraints; leave it out")

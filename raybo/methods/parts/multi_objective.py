@@ -28,7 +28,6 @@ from raybo.methods.parts.local_maximiser import GRID, maximise
 from raybo.methods.parts.local_models import LocalModels, ManyObservations, is_large, ranked
 from raybo.methods.parts.next_point import solve_apart
 from raybo.methods.parts.running_trials import predicted
-from raybo.record.goals import Goals
 from raybo.record.history import History
 from raybo.record.states import State
 from raybo.solvers import Solution, SolverName
@@ -158,7 +157,7 @@ def _with_early_ends(history: History, j: int) -> History:
     return margins
 
 
-def require_one_estimate(hyperparameters: str, goals: Goals) -> None:
+def require_one_estimate(hyperparameters: str) -> None:
     """MethodError if hyperparameters are sampled, which several metrics and constraints do not support."""
     if hyperparameters in ("mcmc", "slice"):
         raise MethodError(f"hyperparameters={hyperparameters} needs a single metric and no constraints; give map")
