@@ -110,6 +110,18 @@ def _words(hint: Any) -> list[str]:
     return [word for each in typing.get_args(hint) for word in _words(each)]
 
 
+def refuse_of_others(options: Mapping[str, Any], places: Mapping[str, str]) -> None:
+    """Raise MethodError for an option that belongs elsewhere in the library that a front is for.
+
+    Args:
+        options: by name, as the front was given them.
+        places: by name, where it belongs.
+    """
+    for name in options:
+        if name in places:
+            raise MethodError(f"there is no option {name!r}: {places[name]}")
+
+
 def read(method: str, cls: type, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options converted to their declared types; text is parsed, as the command line gives it.
 

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 from raybo import methods
 from raybo.common.arguments import whole_number
 from raybo.common.errors import MethodError, MissingExtra, install_command
+from raybo.common.options import refuse_of_others
+from raybo.record.goals import Goals
 from raybo.searcher import seed_for
 
 try:
     from optuna import Study
-    from optuna.distributions import BaseDistribution
+    from optuna.distributions import BaseDistribution, CategoricalDistribution
     from optuna.samplers import BaseSampler, RandomSampler
     from optuna.trial import FrozenTrial, TrialState
 except ImportError:
@@ -33,6 +35,13 @@ if TYPE_CHECKING:
     from raybo.methods import AnyMethod
     from raybo.methods.keywords import MethodOptions
 
+PLACES = {  # of Optuna's arguments that are none of a sampler
+    **dict.fromkeys(["direction", "directions", "pruner", "storage", "study_name"], "give it to create_study"),
+    **dict.fromkeys(["n_jobs", "callbacks", "show_progress_bar"], "give it to study.optimize"),
+    "n_trials": "give it to study.optimize; trials says how many are planned",
+    "timeout": "give budget, in seconds or as '2h'",
+    "n_startup_trials": "the method has a design of its own",
+}
 FIRST = 10  # trials, among which choices that have not been tried come first: what they open is not known yet
 ROUNDS = 3  # of a proposal, while another process has kept the same meanwhile
 NEIGHBOURS = 8  # trials that have just begun, of which the proposals are worked out too
@@ -57,8 +66,8 @@ class RayboSampler(BaseSampler):
         method: a method's name, see `raybo methods`, or your own, as for `raybo.Searcher`.
         seed: seed of every random stream; None to derive it from the study's name, which all its processes know.
         trials: how many trials are planned; some methods depend on it.
-        constraints_func: returns the constraints of a finished or pruned trial, each broken if it is above 0; Optuna 5
-            has `trial.set_constraint` instead.
+        constraints_func: returns the constraints of a trial, each broken if it is above 0; those of pruned trials say
+            nothing to the method. Optuna 5 has `trial.set_constraint` instead.
         budget: the time that all trials may take, added up, as "90s", "45m", "2h", "1h30m", "1d" or in seconds: what
             you give to `optimize` as `timeout`, times its `n_jobs`. Proposals weigh what a trial takes, and `optimize`
             ends after the trial that uses it up; called again, it still runs one trial.
@@ -86,11 +95,15 @@ class RayboSampler(BaseSampler):
         budget: float | str | None = None,
         **options: Unpack[MethodOptions],
     ) -> None:
+        refuse_of_others(options, PLACES)
         self._method = methods.make(method, **options)
         if self._method.needs_context:
             raise MethodError(f"{methods.label(method)} needs a context, which Optuna's trials do not have; use auto")
         self._seed = None if seed is None else seed_for(seed)
         self._trials = None if trials is None else whole_number(trials, "trials")
+        if constraints_func is not None:
+            limited = Goals.of(constraints={"constraint": "<= 0"})
+            methods.require_goals(self._method, limited, has_context=False)
         self._constraints_func = constraints_func
         self._budget = None if budget is None else seconds_of_text(budget)
 
@@ -185,6 +198,9 @@ class RayboSampler(BaseSampler):
         kept = Kept.of(trial)
         if kept is None:
             return "not proposed as a whole: each parameter was drawn alone, or given by the user"
+        for name, distribution in trial.distributions.items():
+            if name in kept.params and trial.params[name] != _as_given(distribution, kept.params[name]):
+                return "given by the user, in part or as a whole"
         if "fallback" in kept.tags:
             return f"a random point, because the model failed: {kept.tags['fallback']}"
         why = self._method.explain(kept.tags)
@@ -195,6 +211,11 @@ class RayboSampler(BaseSampler):
         if seed is None:
             seed = int.from_bytes(hashlib.sha256(study.study_name.encode()).digest()[:8], "big")
         return uniform_seed(seed, *parts)
+
+
+def _as_given(distribution: BaseDistribution, value: Any) -> Any:
+    """Return a value that is kept with a trial as users give it: a choice itself in place of its position."""
+    return distribution.choices[value] if isinstance(distribution, CategoricalDistribution) else value
 
 
 def _shown(trials: Sequence[FrozenTrial]) -> ShownSpace:

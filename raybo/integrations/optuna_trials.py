@@ -30,7 +30,7 @@ from raybo.searcher import Searcher
 KEY = "raybo:proposal"  # of a trial's system attributes, with the number of the part after it
 PART = 2_000  # characters of an attribute; some databases hold no more
 CONSTRAINTS = "constraints"  # where Optuna keeps a list of them, or each with its name after a colon
-MOST_REPORTS = 50  # of a trial that are looked at, evenly spaced
+MOST_REPORTS = 50  # steps at which trials are looked at, evenly spaced among those that are reported
 
 
 @dataclass(frozen=True)
@@ -104,9 +104,9 @@ def searcher_of(
     if limits:
         goals["constraints"] = dict.fromkeys(map(limit_name, limits), "<= 0")
     searcher = Searcher(shown.space, method, seed=seed, trials=planned, steps=steps or None, budget=budget, **goals)
-    stride = math.ceil(steps / MOST_REPORTS)
+    looked_at = _looked_at(trials) if is_cut else set()
     for trial in trials:
-        _take(searcher, shown, trial, limits, stride)
+        _take(searcher, shown, trial, limits, looked_at)
     return searcher
 
 
@@ -133,7 +133,9 @@ def limit_name(name: str) -> str:
     return f"constraint {name}"
 
 
-def _take(searcher: Searcher, shown: ShownSpace, trial: FrozenTrial, limits: Sequence[str], stride: int) -> None:
+def _take(
+    searcher: Searcher, shown: ShownSpace, trial: FrozenTrial, limits: Sequence[str], looked_at: set[int]
+) -> None:
     """Take a trial into the searcher, if it says anything."""
     if trial.state is TrialState.WAITING:
         return
@@ -155,7 +157,7 @@ def _take(searcher: Searcher, shown: ShownSpace, trial: FrozenTrial, limits: Seq
     )
     took = seconds_of(trial) if searcher.history.budget is not None else None
     if searcher.steps is not None:
-        _report(searcher, n, trial.intermediate_values, stride)
+        _report(searcher, n, trial.intermediate_values, looked_at)
     if trial.state is TrialState.COMPLETE:
         if all(map(math.isfinite, numbers.values())):
             first = metric_name(0)
@@ -177,11 +179,24 @@ def _tags(shown: ShownSpace, trial: FrozenTrial, params: Mapping[str, Any]) -> T
     return kept.tags if kept.space == shown.fingerprint else {"fallback": "the space of its proposal is no more"}
 
 
-def _report(searcher: Searcher, number: int, values: Mapping[int, float], stride: int) -> None:
-    """Report the intermediate values at every so many steps, and the last."""
+def _looked_at(trials: Sequence[FrozenTrial]) -> set[int]:
+    """Return the steps at which trials are looked at: some of those reported, and of those at which one was pruned."""
+    reported = [{_step(step) for step, value in t.intermediate_values.items() if math.isfinite(value)} for t in trials]
+    ends = {max(steps) for t, steps in zip(trials, reported, strict=True) if steps and t.state is TrialState.PRUNED}
+    return {*_some(set().union(*reported)), *_some(ends)}
+
+
+def _some(steps: set[int]) -> list[int]:
+    """Return steps evenly spaced among these, the last one with them."""
+    stride = math.ceil(len(steps) / MOST_REPORTS) or 1
+    return sorted(steps)[::-1][::stride]
+
+
+def _report(searcher: Searcher, number: int, values: Mapping[int, float], looked_at: set[int]) -> None:
+    """Report the intermediate values at these steps, and the last."""
     finite = sorted((_step(step), value) for step, value in values.items() if math.isfinite(value))
     for step, value in finite:
-        if step % stride == 0 or step == finite[-1][0]:
+        if step in looked_at or step == finite[-1][0]:
             searcher.apply(Reported(number, step=step, value=value))
 
 

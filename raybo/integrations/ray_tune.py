@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import logging
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,10 +21,12 @@ from raybo import methods
 from raybo.common.arguments import a_list, a_name, one_of, truth, whole_number
 from raybo.common.errors import JournalError, MethodError, MissingExtra, RayboError, SpaceError, install_command
 from raybo.common.messages import shortened
+from raybo.common.options import refuse_of_others
 from raybo.common.refusals import refusing
 from raybo.integrations.tune_limit import Limit
 from raybo.integrations.tune_points import nested, parameters_of, plain, reported, whole
 from raybo.integrations.tune_results import (
+    DONE,
     ended,
     is_finite,
     pruned_early,
@@ -57,12 +60,22 @@ if TYPE_CHECKING:
 try:
     from ray.tune.result import DEFAULT_METRIC
     from ray.tune.search import Searcher
+    from ray.tune.search.repeater import Repeater
 except ImportError as missing:
     raise MissingExtra(f"Ray Tune cannot be imported ({missing}); {install_command('tune')}") from missing
 
+PLACES = {  # of Ray Tune's arguments that are none of a search algorithm
+    **dict.fromkeys(["max_concurrent", "max_concurrent_trials"], "set TuneConfig(max_concurrent_trials=N)"),
+    **dict.fromkeys(["n_trials", "trials", "num_samples"], "set TuneConfig(num_samples=N)"),
+    "pruner": "set TuneConfig(scheduler=...)",
+    "n_jobs": "set TuneConfig(max_concurrent_trials=N)",
+    "workers": "set TuneConfig(max_concurrent_trials=N)",
+    "param_space": "give space, or the Tuner its param_space",
+}
 logger = logging.getLogger(__name__)
 
 FILLS = 200  # random configurations tried to complete a point that was given in part
+CALLS = 6  # between a searcher of Tune's that wraps this one and the method that it calls
 PENDING_CAP = "TUNE_MAX_PENDING_TRIALS_PG"
 
 
@@ -135,6 +148,7 @@ class RayboSearch(Searcher):
             raise MethodError(
                 "Ray Tune's own schedulers stay in charge; give TuneConfig(scheduler=...), and steps= here"
             )
+        refuse_of_others(options, PLACES)
         if mode is not None:
             one_of(mode, "mode", MODES)
         if metric is not None:
@@ -185,6 +199,9 @@ class RayboSearch(Searcher):
         self._asker: Asker | None = None
         self._limit = Limit()
         self._noted: set[str] = set()
+        self._begun: dict[str, float] = {}  # of pending trials: when they were suggested, by the monotonic clock
+        self._seconds: dict[str, float] = {}  # and what they had taken at their last report
+        self._done: set[str] = set()  # trials that have said themselves that they are done
         if space is not None:
             self._state.space = _space_of(space, where)
             self._begin()
@@ -236,7 +253,11 @@ class RayboSearch(Searcher):
             self._begin()
         elif self._asker is None or not self._asks_for(self._state.metric, self._state.mode):
             self._begin()
-        if self._limit.most is None and PENDING_CAP not in os.environ:
+        wrapper = self._wrapper()
+        declared = self._state.declared
+        if isinstance(wrapper, Repeater) and (declared.metrics or declared.constraints):
+            raise MethodError("a Repeater passes on the mean of one metric; leave it out, or metrics and constraints")
+        if self._limit.most is None and wrapper is None and PENDING_CAP not in os.environ:
             self._note(
                 "cap",
                 "Ray Tune starts one trial after another for a search algorithm without a limit; to start several at "
@@ -281,6 +302,7 @@ class RayboSearch(Searcher):
         else:
             event = self._apply(asker.propose(asker.history, spent=spent))
         self._state.trials[trial_id] = number = cast(int, event.trial)
+        self._begun[trial_id] = time.monotonic()
         return asker.trials[number].config
 
     @refusing(MethodError, "a trial's id is text, and its result a dict")
@@ -289,6 +311,10 @@ class RayboSearch(Searcher):
         self._limit.note_sign_of(trial_id)
         try:
             if self._asker is not None and self._pending(trial_id) is not None:
+                if result.get(DONE) is True:  # told by the trial itself; a scheduler does not say so
+                    self._done.add(trial_id)
+                if (took := seconds_of(result)) is not None:
+                    self._seconds[trial_id] = took
                 end = self._read(trial_id, result)
                 if isinstance(end, Told):
                     self._state.latest[trial_id] = end
@@ -312,12 +338,13 @@ class RayboSearch(Searcher):
             else:
                 end = self._read(trial_id, result, error, latest)
                 if not error:
+                    by_itself = trial_id in self._done
                     self._report(trial_id, result or {}, end)
                     trial, goals = self._asker.trials[number], self._asker.goals
-                    end = pruned_early(trial, result or {}, end, goals, self._state.steps)
+                    end = end if by_itself else pruned_early(trial, result or {}, end, goals, self._state.steps)
                 if isinstance(end, Failed) and not error:  # Tune itself looks at one metric only, if at any
                     self._note("lacking", f"trial {trial_id} counts as failed: {end.reason}")
-                self._apply(replace(end, trial=number, seconds=self._took(result)))
+                self._apply(replace(end, trial=number, seconds=self._took(trial_id, result)))
                 for abandoned in self._limit.abandoned():
                     reason = "Ray Tune did not resume it"
                     self._apply(Stopped(self._state.trials[abandoned], reason=reason))
@@ -486,9 +513,18 @@ class RayboSearch(Searcher):
             return None
         return sum(record.seconds or 0.0 for record in self._ready().history.records)
 
-    def _took(self, result: Mapping[str, Any] | None) -> float | None:
-        """Return how long a trial has run that ends with this report; None without a budget."""
-        return None if self._state.budget is None else seconds_of(result)
+    def _took(self, trial_id: str, result: Mapping[str, Any] | None) -> float | None:
+        """Return how long a trial has run that ends with this report, or by an earlier one, or by the clock.
+
+        None without a budget, or if nothing says it.
+        """
+        if self._state.budget is None:
+            return None
+        begun = self._begun.pop(trial_id, None)
+        reported, told = self._seconds.pop(trial_id, None), seconds_of(result)
+        if told is not None or reported is not None:
+            return told if told is not None else reported
+        return None if begun is None else time.monotonic() - begun
 
     def _apply(self, event: Event) -> Event:
         event = self._ready().apply(event)
@@ -552,6 +588,16 @@ class RayboSearch(Searcher):
         if isinstance(end, Told) and config is not None:
             self._state.trials[trial_id] = len(asker.trials)
             self._add(config, end)
+
+    def _wrapper(self) -> Searcher | None:
+        """Return the searcher of Tune's that asks for this one; None if Tune asks itself, as it does not tell."""
+        frame = inspect.currentframe()
+        for _ in range(CALLS):
+            frame = None if frame is None else frame.f_back
+            asks = None if frame is None else frame.f_locals.get("self")
+            if isinstance(asks, Searcher) and asks is not self:
+                return asks
+        return None
 
     def _note(self, about: str, text: str) -> None:
         if about not in self._noted:

@@ -39,7 +39,8 @@ except ImportError:
 from raybo import methods
 from raybo.common.arguments import by_name, whole_number
 from raybo.common.errors import MethodError
-from raybo.common.messages import first_line
+from raybo.common.messages import first_line, shown
+from raybo.common.options import refuse_of_others
 from raybo.integrations.sklearn_batches import OneSearch, SplitOnce, add_times, failed_fits, rows_of_failure
 from raybo.integrations.sklearn_spaces import candidate_of, space_of
 from raybo.integrations.sklearn_steps import FoldsInSteps, rank_finished_first
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from raybo.schedulers import AnyScheduler
     from raybo.searcher.priors import Given
 
+OWN = ("n_iter", "n_jobs", "random_state", "verbose")  # arguments that other searches have too
 RECOMMENDED = "recommended"  # of `refit`
 
 
@@ -79,7 +81,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         by: how much the parameter grows with each step; for `partial_fit`, how many passes a step makes over the data.
         scheduler: name of the rule that ends candidates early, see `raybo schedulers`; None for no rule.
         scheduler_options: its options.
-        prior: earlier studies of the same search or of similar ones, on other data say: studies, journals, or
+        prior: earlier studies of the same job or of similar ones, on other data say: studies, journals, or
             directories of journals, as for `raybo.tune`. The first candidates are where they expect the best.
         random_state: seed of the search; the same one gives the same candidates.
         scoring: as in GridSearchCV; larger is better. Of several metrics, the search maximises the one that `refit`
@@ -177,6 +179,9 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
             raise ValueError(
                 "scheduler, grows and by need an estimator that learns step by step; say how many steps with steps="
             )
+        has_one_score = self.scoring is None or isinstance(self.scoring, str)
+        if has_one_score and isinstance(self.refit, str) and self.refit not in (RECOMMENDED, "score"):
+            raise ValueError(f"refit must be True, False, a function or {RECOMMENDED!r}, got {shown(self.refit)}")
         for name in ("n_iter", "n_points", "by", *(["steps"] if self.steps is not None else [])):
             whole_number(getattr(self, name), name, error=ValueError)
         options = {} if self.options is None else by_name(self.options, "options", "the method's options by name")
@@ -185,6 +190,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
                 f"RayboSearchCV searches for one score and takes no {several[0]}; name one of several scores with "
                 f"refit=, or tune an objective that declares {several[0]}="
             )
+        refuse_of_others(options, dict.fromkeys(OWN, "give it to RayboSearchCV itself"))
         methods.make(self.method, **options)  # first, as an option may be called like an argument of the searcher
         try:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -194,7 +200,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         if space.cube.size < trials:
             trials = int(space.cube.size)
             warnings.warn(
-                f"the space has {trials} configurations, fewer than n_iter={self.n_iter}; {trials} are tried",
+                f"the space has {trials} configurations, fewer than n_iter={self.n_iter}; {trials} trials are run",
                 stacklevel=3,
             )
         return Searcher(
@@ -335,11 +341,15 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
 
     @contextlib.contextmanager
     def _workers(self) -> Iterator[None]:
-        """Run joblib's fits on Ray, if several run at a time."""
+        """Run joblib's fits on Ray, if several run at a time and this is not a task of Ray itself."""
         if self.n_jobs in (None, 1):
             yield
             return
-        from raybo.engine.ray.connection import ray_for_study
+        from raybo.engine.ray.connection import is_inside_ray, ray_for_study
+
+        if is_inside_ray():  # which holds the processors that the fits would wait for
+            yield
+            return
         from raybo.integrations.joblib_tasks import RayTasks
 
         with (

@@ -4,6 +4,7 @@
     a list, a tuple, a one-dimensional array, a Series  a choice among its distinct values; with an order (Ordinal)
                                                         if they are three or more increasing or decreasing numbers
     range(start, stop, step)                            Integer
+    scipy.stats.rv_discrete(values=(xk, pk))            a choice among xk, as a list is
     scipy.stats.loguniform (reciprocal)                 Float over its support, on a logarithmic scale
     another scipy distribution with bounds              Float, or Integer if it is discrete, over its support
     a distribution without bounds                       refused: a model over the unit cube needs a range
@@ -25,7 +26,7 @@ import numpy as np
 from raybo.common.errors import SpaceError
 from raybo.common.messages import shown
 from raybo.common.refusals import refusing
-from raybo.space import Categorical, Float, Integer, Ordinal, Space, named, same
+from raybo.space import Categorical, Float, Integer, Ordinal, Space, branches_of, named, same
 
 ALTERNATIVES = "the alternatives"  # the one parameter of a space that is a list of dicts
 
@@ -40,13 +41,23 @@ def space_of(param_space: Any, where: Sequence[str] | str | None = None) -> Spac
     if isinstance(param_space, Space):
         if where:
             raise SpaceError("where: a raybo.Space has its own rules; give them there")
-        return param_space
+        return _flat(param_space)
     if isinstance(param_space, (list, tuple)) and all(isinstance(each, Mapping) for each in param_space):
         grids = [_parameters(each) for each in param_space]
         return Space(grids[0] if len(grids) == 1 else {ALTERNATIVES: Categorical(_different(grids))}, where)
     if not isinstance(param_space, Mapping):
         raise SpaceError(f"a search space is a dict from parameters to their possible values, got {shown(param_space)}")
-    return Space(_parameters(param_space), where)
+    return _flat(Space(_parameters(param_space), where))
+
+
+def _flat(space: Space) -> Space:
+    """Return a space if no parameter of it is nested; SpaceError if an estimator would be given a dict of them."""
+    for name, parameter in space.template.items():
+        if isinstance(parameter, Mapping) or (isinstance(parameter, Categorical) and branches_of(parameter)):
+            raise SpaceError(
+                f"{name}: scikit-learn's parameters are not nested; write a list of dicts, one for each alternative"
+            )
+    return space
 
 
 def candidate_of(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,9 +116,11 @@ def _different(values: Sequence[Any]) -> list[Any]:
     return found
 
 
-def _range_of(distribution: Any, name: str) -> Float | Integer:
+def _range_of(distribution: Any, name: str) -> Any:
     """The support of a scipy distribution, frozen or not."""
     family = getattr(distribution, "dist", distribution)
+    if (values := getattr(family, "xk", None)) is not None:  # of rv_discrete(values=...): these, and none between them
+        return _read(np.asarray(values).tolist(), name)
     kind = getattr(family, "name", type(distribution).__name__)
     try:
         low, high = (float(bound) for bound in distribution.support())

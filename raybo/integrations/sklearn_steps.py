@@ -97,9 +97,18 @@ def learn(estimator: Any, X: Any, y: Any, step: int, grows: str | None, by: int,
     if grows is not None:
         estimator.set_params(**{_warm_start(grows): True, grows: step * by}).fit(X, y, **fit_params)
         return
-    classes = {"classes": np.unique(y)} if is_classifier(estimator) else {}
+    classes = {"classes": _classes_of(estimator, y)} if is_classifier(estimator) else {}
     for _ in range(by):
         estimator.partial_fit(X, y, **classes, **fit_params)
+
+
+def _classes_of(estimator: Any, y: Any) -> Any:
+    """Return the classes that `partial_fit` is to expect; of several outputs for each, of labels their positions."""
+    y = np.asarray(y)
+    if y.ndim == 1:
+        return np.unique(y)
+    outputs = [np.unique(column) for column in y.T]
+    return outputs if hasattr(estimator, "estimator") else np.arange(len(outputs))
 
 
 def _warm_start(grows: str) -> str:

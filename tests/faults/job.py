@@ -111,12 +111,13 @@ def obey(log: str, moment: str) -> None:
     An order is a file beside the log, which who obeys takes away: the names of those to be killed, how late from 0 to
     below 1, and the lock in which the study's process stands.
     """
-    order, taken = Path(f"{log}-{moment}"), Path(f"{log}-{moment}-taken")
+    own = Path(f"{log}-{moment}-{os.getpid()}")
     try:
-        os.rename(order, taken)
+        os.rename(Path(f"{log}-{moment}"), own)
     except FileNotFoundError:
         return
-    orders = json.loads(taken.read_text())
+    orders = json.loads(own.read_text())
+    os.rename(own, Path(f"{log}-{moment}-taken"))  # which the harness takes away at once
 
     def strike() -> None:
         if moment == JUDGED:

@@ -455,7 +455,7 @@ def test_a_raybo_space_is_used_unchanged():
 
 
 def test_a_small_space_is_tried_completely():
-    with pytest.warns(UserWarning, match="the space has 3 configurations, fewer than n_iter=9; 3 are tried"):
+    with pytest.warns(UserWarning, match="the space has 3 configurations, fewer than n_iter=9; 3 trials are run"):
         search = quick(space={"C": [0.1, 1, 10]}, n_iter=9, method="auto").fit(X, Y)
     assert sorted(params["C"] for params in search.cv_results_["params"]) == [0.1, 1, 10]
 

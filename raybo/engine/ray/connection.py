@@ -263,6 +263,12 @@ def _environment(settings: dict[str, str]) -> Iterator[None]:
             os.environ.pop(name, None)
 
 
+def is_inside_ray() -> bool:
+    """True in a task or an actor of some Ray, whose processor is not free while it waits."""
+    worker = sys.modules.get("ray._private.worker")
+    return worker is not None and worker.global_worker.mode == worker.WORKER_MODE
+
+
 def is_local(ray: Any) -> bool:
     """True if this Ray was started by this process, and ends with it."""
     node = ray._private.worker._global_node
