@@ -418,15 +418,16 @@ def test_a_budget_enters_the_proposals_and_ends_the_study():
         time.sleep(0.2)
         return (trial.suggest_float("rate", 0, 1) - 0.3) ** 2 + 1 / trial.suggest_int("rounds", 1, 100, log=True)
 
-    before = create()
-    before.optimize(objective, n_trials=5)
-    for trial in before.trials:  # as on any machine: 0.1 to 10 s
+    study = create()
+    study.optimize(objective, n_trials=5)
+    before = study.trials  # copies
+    for trial in before:  # as on any machine: 0.1 to 10 s
         trial.datetime_complete = trial.datetime_start + datetime.timedelta(seconds=trial.params["rounds"] / 10)
-    spent = sum(trial.duration.total_seconds() for trial in before.trials)
+    spent = sum(trial.duration.total_seconds() for trial in before)
 
     def with_budget(budget):
         study = create(RayboSampler(seed=0, budget=budget))
-        study.add_trials(before.trials)
+        study.add_trials(before)
         return study
 
     early, again = with_budget(2 * spent), with_budget(2 * spent)
