@@ -145,7 +145,7 @@ def submit(
         _follow(cluster, job.name, here)
     else:
         at = f"{job.name} --address {address}"
-        say(f"raybo attach {at} follows it, raybo fetch {at} brings its journal here")
+        say(f"raybo attach {at} follows it, raybo fetch {at} copies its journal here")
 
 
 @click.command()
@@ -290,7 +290,7 @@ def stop(ctx: click.Context, name: str, address: str | None, as_json: bool) -> N
             say_json({"journal": job.storage, "has_ended": True})
             return
         fetch = f"raybo fetch {name} --address {address}"
-        say(f"Stopped; the study is in {job.storage} on the head node; {fetch} brings it here")
+        say(f"Stopped; the study is in {job.storage} on the head node; {fetch} copies it here")
         return
     from raybo.engine.follow import stop as run
 
@@ -341,7 +341,7 @@ def _follow(cluster: Cluster, name: str, here: Path | None) -> None:
                 raise
     elif _has_run(job):
         fetch = f"raybo fetch {name} --address {cluster.address}"
-        say(f"its journal is {job.storage} on the head node; {fetch} brings it here")
+        say(f"its journal is {job.storage} on the head node; {fetch} copies it here")
     if job.state == "STOPPED":
         say(f"{name} was stopped", err=True)
         sys.exit(130)
@@ -376,8 +376,8 @@ def _has_run(job: Job) -> bool:
 def _arrived(arrival: Arrival, name: str) -> str:
     """Say what a fetched journal now holds."""
     if arrival.ahead:
-        return f"{arrival.path} is unchanged: it has all of {name}, and {arrival.ahead} more events"
-    return f"{arrival.path} has all of {name}: {counted(arrival.added, 'new event')}"
+        return f"{arrival.path} is unchanged: it is up to date with {name}, and has {arrival.ahead} more events"
+    return f"{arrival.path} is up to date with {name}: {counted(arrival.added, 'new event')}"
 
 
 def _is_dashboard(ctx: click.Context, address: str) -> bool:
