@@ -27,4 +27,4 @@ def test_the_first_example_is_tuned_by_its_name(tmp_path, options):
     said = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=200, check=True).stdout
     assert "recommended: trial" in said
     assert said.splitlines().count("Starting Ray ...") == (0 if options else 1)
-    assert "6 trials, kept in first.db" in said
+    assert "6 trials, saved in first.db" in said

@@ -282,5 +282,5 @@ def test_an_installed_wheel_tunes_its_job(built, tmp_path):
     assert Path(found.strip()).is_relative_to(site)
     tune = [commands / "raybo", "tune", "-m", "raybo.examples.first", "--trials", "4"]
     said = subprocess.run(tune, cwd=tmp_path, check=True, timeout=200, capture_output=True, text=True).stdout
-    assert "4 trials, kept in first.db" in said
+    assert "4 trials, saved in first.db" in said
     assert (tmp_path / "first.db").is_file()

@@ -437,6 +437,6 @@ def test_unfinished_studies_name_the_furthest_trial(all_pruned, tmp_path):
     conclude(console, all_pruned, Path("s.db"))
     ended = console.export_text()
     assert told in ended
-    assert "3 trials, kept in s.db" in ended
+    assert "3 trials, saved in s.db" in ended
     for form in ("csv", "reports", "optuna"):
         exporter(form, str(tmp_path / form))(all_pruned)

@@ -196,8 +196,8 @@ def test_a_kept_loop_goes_on_with_what_is_left(path):
     [
         ({"budget": "2x"}, "budget must be seconds, or a time"),
         ({"budget": 0}, "budget must be seconds, or a time"),
-        ({"cost": "tokens"}, "cost is about a budget; give budget too"),
-        ({"budget": 9, "cost": "value"}, "cost must be a number beside what is tuned"),
+        ({"cost": "tokens"}, "cost needs a budget; give budget too"),
+        ({"budget": 9, "cost": "value"}, "cost must be a number other than what is tuned"),
         ({"budget": 9, "cost": ""}, "cost must be a name"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A server of a language model under a load that is observed and not chosen: tokens a second, and a bound on waiting.
+"""An LLM server under a load that is observed and not chosen: tokens per second, and a bound on waiting.
 
     raybo tune trials/serving.py --method sbo-kde
     raybo tune trials/serving.py --method sbo-kde --set minutes=2
@@ -43,7 +43,7 @@ space = raybo.Space(
         "max_seqs": raybo.Integer(4, 256, log=True),  # the largest batch of a replica
         "backlog_share": raybo.Float(0.0, 1.0),  # of these places, how many the backlog may take
         "max_tokens": raybo.Integer(128, 4096, log=True),  # in one iteration of a replica
-        "chunked_prefill": raybo.Categorical([True, False]),  # prompts beside answers, or before them
+        "chunked_prefill": raybo.Categorical([True, False]),  # prompts alongside answers, or before them
     }
 )
 context = {"load": raybo.Float(0, 20)}  # requests a second
@@ -53,7 +53,7 @@ context = {"load": raybo.Float(0, 20)}  # requests a second
     space=space, context=context, metric="throughput", mode="max", constraints={"first_token": f"<= {BOUND:g}"}
 )
 def serving(config: dict[str, Any], *, minutes: float = 5.0, seed: int = 0) -> dict[str, float]:
-    """Serve for a while under the load that comes: tokens a second, and the 99th percentile of seconds to the first."""
+    """Serve for a while under the load that comes: tokens per second, and the 99th percentile of time to the first."""
     me = raybo.current_trial()
     rng = np.random.default_rng([seed, 0 if me is None else me.seed])
     return serve(config, float(rng.lognormal(np.log(USUAL), SPREAD)), 60.0 * minutes, rng)

@@ -11,15 +11,20 @@ from raybo.cli.arguments import PATH
 
 @click.command()
 @click.argument("directory", type=PATH, metavar="DIR")
-@click.option("--trials", type=click.IntRange(min=1), metavar="N", help="Trials in all studies of DIR, at most.")
+@click.option(
+    "--trials", type=click.IntRange(min=1), metavar="N", help="Maximum number of trials over all studies in DIR."
+)
 @click.option(
     "--minutes",
     type=click.FloatRange(min=0, min_open=True),
     metavar="T",
-    help="No trial is begun later than T minutes after the first one of DIR.",
+    help="Start no trial more than T minutes after DIR's first.",
 )
 @click.option(
-    "--where", multiple=True, metavar="RULE", help="A rule that every configuration keeps, such as 'rate <= 0.1'."
+    "--where",
+    multiple=True,
+    metavar="RULE",
+    help="A rule that every configuration must satisfy, such as 'rate <= 0.1'.",
 )
 def mcp(directory: Path, trials: int | None, minutes: float | None, where: tuple[str, ...]) -> None:
     """Serve agents by the Model Context Protocol, over standard input and output.

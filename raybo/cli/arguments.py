@@ -56,7 +56,7 @@ SETTINGS = click.option(
     help="Set a keyword parameter of the objective; repeatable.",
 )
 DASHBOARD_VARIABLE = "RAY_API_SERVER_ADDRESS"  # Ray's own: the address of the dashboard to which jobs are submitted
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead, with the keys listed above.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead, as described above.")
 
 
 def _workers(text: str) -> int | str:
@@ -101,9 +101,8 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
         "--scheduler",
         metavar="NAME",
         shell_complete=_schedulers,
-        help="Stop unpromising trials early, if the objective reports as it goes: see `raybo schedulers`; your own as "
-        "package.module:Class.  "
-        "[default: none, or the journal's]",
+        help="Stop unpromising trials early, if the objective reports intermediate results: see `raybo schedulers`; "
+        "your own as package.module:Class.  [default: none, or the journal's]",
     ),
     click.option(
         "--scheduler-option",
@@ -116,8 +115,8 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
     click.option(
         "--fidelity",
         metavar="NAME=LOW:HIGH",
-        help="Try cheap versions of the job too, such as rows=1000:100000: it finds the number in its configuration.  "
-        "[default: what the objective declares]",
+        help="Also run cheaper versions of the job: NAME is passed in its configuration, from LOW (cheapest) to HIGH "
+        "(a full run), e.g. rows=1000:100000.  [default: what the objective declares]",
     ),
     *RUN,
     click.option(
@@ -139,8 +138,8 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
         "priors",
         multiple=True,
         metavar="OLD.db|DIR|auto",
-        help="Begin where an earlier study of a similar job found the best; a directory or a quoted pattern for all "
-        "journals there that fit, auto for those beside this study's; repeatable. See `raybo priors`.",
+        help="Start where an earlier study of a similar job did best: a journal, a directory or quoted pattern (all "
+        "journals that fit), or auto (journals next to this study's); repeatable. See `raybo priors`.",
     ),
     click.option(
         "--enqueue",

@@ -152,7 +152,7 @@ def submit(
     else:
         at = f"{quote(job.name)} --address {address}"
         into = "" if output is None else f" -o {quote(str(output))}"
-        say(f"raybo attach {at} follows it, raybo fetch {at}{into} brings its journal here")
+        say(f"raybo attach {at} follows it, raybo fetch {at}{into} copies its journal here")
 
 
 @click.command()
@@ -299,7 +299,7 @@ def stop(ctx: click.Context, name: str, address: str | None, as_json: bool) -> N
             say_json({"journal": job.storage, "has_ended": True})
             return
         fetch = f"raybo fetch {name} --address {address}"
-        say(f"Stopped; the study is in {job.storage} on the head node; {fetch} brings it here")
+        say(f"Stopped; the study is in {job.storage} on the head node; {fetch} copies it here")
         return
     from raybo.engine.follow import stop as run
 
@@ -352,7 +352,7 @@ def _follow(cluster: Cluster, name: str, here: Path | None) -> None:
                 say(str(error), err=True)
     elif _has_run(job):
         fetch = f"raybo fetch {name} --address {cluster.address}"
-        say(f"its journal is {job.storage} on the head node; {fetch} brings it here")
+        say(f"its journal is {job.storage} on the head node; {fetch} copies it here")
     if job.state == "STOPPED":
         say(f"{name} was stopped", err=True)
         sys.exit(130)
@@ -387,8 +387,8 @@ def _has_run(job: Job) -> bool:
 def _arrived(arrival: Arrival, name: str) -> str:
     """Say what a fetched journal now holds."""
     if arrival.ahead:
-        return f"{arrival.path} is unchanged: it has all of {name}, and {arrival.ahead} more events"
-    return f"{arrival.path} has all of {name}: {counted(arrival.added, 'new event')}"
+        return f"{arrival.path} is unchanged: it is up to date with {name}, and has {arrival.ahead} more events"
+    return f"{arrival.path} is up to date with {name}: {counted(arrival.added, 'new event')}"
 
 
 def _address(given: str | None, name: str) -> str:

@@ -25,14 +25,12 @@ if TYPE_CHECKING:
     from raybo.experiments.run import Run
 
 
-WORKERS = click.option(
-    "--workers", type=int, metavar="K", help="Runs to do at the same time.  [default: as many as fit]"
-)
+WORKERS = click.option("--workers", type=int, metavar="K", help="Number of parallel runs.  [default: as many as fit]")
 ADDRESS = click.option(
     "--address", metavar="auto|HOST:PORT", help="The Ray cluster to run on.  [default: a local Ray of its own]"
 )
 IN_PROCESS = click.option(
-    "--in-process", is_flag=True, help="Do one run after another in this process, without starting Ray."
+    "--in-process", is_flag=True, help="Run one after another in this process, without starting Ray."
 )
 HERE = click.option("--here", is_flag=True, hidden=True, help="What 0.2 called --in-process.")
 OUT = click.option("--out", type=PATH, hidden=True, help="What 0.1 called --output.")
@@ -68,7 +66,7 @@ def _output(default: str) -> Callable[[F], F]:
     "--optimum",
     type=float,
     metavar="V",
-    help="The best possible value, if known: regret is measured from it, and not from the best of any run.",
+    help="The best possible value, if known: regret is measured against it rather than the best value of any run.",
 )
 @click.option(
     "--per",

@@ -70,9 +70,9 @@ def conclude(console: Console, study: Study, path: Path) -> None:
     shown = "" if budget is None else f", {_used(spent, budget)}"
     is_left = budget is not None and spent < budget.amount
     further = _further(None if is_left and study.planned else budget, spent, ran)
-    more = f"; {further} would continue it" if ended >= (study.planned or 0) else ""
+    more = f"; continue with {further}" if ended >= (study.planned or 0) else ""
     known = f" and {counted(ended - ran, 'known result')}" if ended > ran else ""
-    summary = f"{counted(ran, 'trial')}{known}{shown}, kept in {path}{more}"
+    summary = f"{counted(ran, 'trial')}{known}{shown}, saved in {path}{more}"
     console.print(summary, style="dim", highlight=False, soft_wrap=True)
 
 

@@ -250,7 +250,7 @@ def methods(names: tuple[str, ...], as_json: bool) -> None:
 def schedulers(names: tuple[str, ...], as_json: bool) -> None:
     """List the schedulers and their options.
 
-    A scheduler stops unpromising trials early, if the objective reports as it goes.
+    A scheduler stops unpromising trials early, if the objective reports intermediate results.
 
     \b
         raybo schedulers

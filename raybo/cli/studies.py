@@ -92,7 +92,7 @@ def _on_cluster(address: str) -> list[Progress]:
 )
 @JSON
 def priors(directory: Path, target: str, as_json: bool) -> None:
-    """List the studies in a directory that know something of a job.
+    """List the studies in a directory that can serve as priors for a job.
 
     `raybo tune --prior DIR` begins a study with those that fit; of the others the list says why they do not, and
     which is the job's own journal.
@@ -102,7 +102,7 @@ def priors(directory: Path, target: str, as_json: bool) -> None:
         raybo priors --for job.db --json
 
     --json prints a list of objects with the keys name, knows (the parameters in common), trials, metric, newest (UTC,
-    the time of the last event), and problem (why it is no prior, or null); the others are null if there is one.
+    the time of the last event), and problem (why it cannot be used, or null); the others are null if there is one.
     """
     from raybo.reporting.studies import PRIOR_HEADINGS, prior_candidates
     from raybo.reporting.table_layout import text_table

@@ -145,7 +145,7 @@ def tune(
     if detach:
         address = address or ("auto" if os.environ.get(DASHBOARD_VARIABLE) else None)  # else that names a dashboard
         at = f" --address {address}" if address else ""
-        say(f"{path.stem} is running, kept in {path}")
+        say(f"{path.stem} is running, saved in {path}")
         say(f"raybo attach {path.stem}{at} follows it, raybo stop {path.stem}{at} stops it")
         return
     with writing():
@@ -163,7 +163,7 @@ def tune(
 )
 @JSON
 def enqueue(journal: Path, values: tuple[str, ...], value: str | None, as_json: bool) -> None:
-    """Give a study a configuration to run next.
+    """Queue a configuration for a study to run next.
 
     A running study runs it as soon as a worker is free; otherwise the study's next run starts with it. Parameters that
     are left out are proposed by the method. A result that is already known can be added while the study is not running;

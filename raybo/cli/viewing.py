@@ -24,7 +24,7 @@ from raybo.common.errors import MissingExtra, install_command
     help="Open the page in a browser, or only print its address.",
 )
 def view(journals: tuple[Path, ...], port: int, browser: bool) -> None:
-    """Open a dashboard of studies, which is up to date while they run.
+    """Open a live dashboard of one or more studies.
 
     It shows figures, trials and what each worker is doing, and can stop a study or enqueue a configuration. Given
     several journals, or a directory of them, it lists and compares them. Only this machine can reach the page, and its

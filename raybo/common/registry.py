@@ -152,7 +152,7 @@ class Registry(Generic[T]):
         """Return the options that a journal keeps: those that were given or, of an instance, that are not defaults.
 
         Raises:
-            MethodError: one is no JSON value.
+            MethodError: one is not a JSON value.
         """
         names = set(options)
         if isinstance(given, self.base):
@@ -237,10 +237,10 @@ def _is_default(field: dataclasses.Field[Any], value: Any) -> bool:
 
 
 def _check(registry: Registry[Any], cls: type) -> None:
-    """Refuse a class that is none of this kind, or would not do what its author means."""
+    """Refuse a class that is not of this kind, or would not do what its author means."""
     base, refuse = registry.base, registry._refuse
     if not issubclass(cls, base):
-        refuse(cls, f"is no {registry.kind}: derive it from {registry._base}")
+        refuse(cls, f"is not a {registry.kind}: derive it from {registry._base}")
     annotations = inspect.get_annotations(cls).items()
     if "__dataclass_params__" not in vars(cls) and any("ClassVar" not in str(hint) for _, hint in annotations):
         refuse(cls, "has options; decorate it with @dataclass(frozen=True, kw_only=True)")

@@ -105,7 +105,7 @@ def fit_joint(
 def cube_of_contexts(history: History) -> Cube:
     """Return the space of the contexts; MethodError if the study declares none."""
     if history.context_cube is None:
-        raise MethodError("the study declares no context; declare it beside the space, or use another method")
+        raise MethodError("the study declares no context; declare it next to the space, or use another method")
     return history.context_cube
 
 

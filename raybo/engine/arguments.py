@@ -137,13 +137,13 @@ def tune_arguments(
         address: "auto" or HOST:PORT of a running cluster.
         budget: the time that the study may take in total, as "90s", "45m", "2h", "1h30m", "1d" or in seconds, from the
             start of the first command; what earlier commands took counts. Trials that run at its end are stopped, and
-            nothing is learnt of them. With `price`, an amount of money.
-        price: of an hour of one process of a trial, in the currency of `budget`. What a trial costs is then its time
+            the model learns nothing from them. With `price`, an amount of money.
+        price: of a process-hour, in the currency of `budget`. What a trial costs is then its time
             times the number of its processes times this.
         cost: the name of a number that a trial returns as its cost, where its seconds are not it: `{"accuracy": 0.9,
             "cost": 3.2}`. Proposals weigh it in place of the seconds, and `budget` limits its sum.
-        let_finish: at the end of the budget begin no more trials, and wait for those that run.
-        max_minutes: the older form of a budget of time, in minutes; without `trials` there are still at most 50.
+        let_finish: when the budget is spent, start no new trials but let running ones finish.
+        max_minutes: deprecated, use `budget`; in minutes, and without `trials` stops after 50 at the latest.
         trial_seconds: time limit of one trial; None for the objective's own.
         retries: how often a trial is restarted when its worker or node is lost.
         settings: the objective's keyword parameters.
@@ -156,7 +156,7 @@ def tune_arguments(
         enqueue: configurations to run first, all of them, even if there are more than `trials`; the method proposes
             what one leaves out. A pair of a configuration and a value is added as a known result.
         prior: earlier studies of the same job or of similar ones, on other data say: studies, journals, directories or
-            patterns of journals, or "auto" for those that fit beside this study's journal. The first trials are where
+            patterns of journals, or "auto" for those that fit next to this study's journal. The first trials are where
             they expect the best; their values are never mixed with this study's, so metric, scale and ranges may
             differ. What they know is kept in the journal, and their own journals are not needed again.
         detach: leave the study running on its cluster, under the name of its journal without `.db`, and return at once
@@ -165,13 +165,13 @@ def tune_arguments(
             journal is the same, so either continues the other. A trial that takes too long is ended where Python can
             be interrupted (the main thread, not on Windows), else at its next report; one that ends this process ends
             the command; what trials print is not kept; `watch` is called in another thread.
-        fresh_workers: run every trial in a new process, for jobs that leave something behind in their process (a
+        fresh_workers: run every trial in a new process, for jobs that leave state behind in their process (a
             patched module, a limit, memory); it costs a second or two per trial, and whatever a job caches is computed
             again.
         retry_failed: run failed trials again, under their own numbers; not those that ran out of memory.
         retry_oom: run those again that ran out of memory, likewise.
         same_code: refuse to continue a study if its trials ran under other code: the function, what it uses of its own
-            module, modules beside it that these import, and the versions of packages; otherwise a warning says so, and
+            module, modules next to it that these import, and the versions of packages; otherwise a warning says so, and
             `Study.other_code` which trials these are.
         keep_going: carry on even if the first trials all fail in the same way; otherwise the study ends after 5 of
             them, or as many as run at a time if that is more. Without a number of trials, also carry on if 50 in a row
@@ -181,8 +181,8 @@ def tune_arguments(
             metrics, without joining the front.
         stop_below_gain: stop once three proposals in a row are expected to improve the best value by less than this, in
             the metric's units.
-        stop_when_not_worth: stop once the next proposal is expected to improve the best value by less than this for an
-            hour of a worker or, with `price`, for a unit of money; what it takes is learnt from the trials.
+        stop_when_not_worth: stop once the next proposal is expected to improve the best value by less than this per
+            worker-hour or, with `price`, per unit of money; what it takes is learnt from the trials.
         confirm: how many configurations to run again at the end, and how often each, every time with another seed, as
             "5x3" or (5, 3); `Study.confirmed` has their means.
         scheduler: name of the rule that ends trials early, see `raybo schedulers`, or your own, as for a method; None
@@ -190,7 +190,7 @@ def tune_arguments(
         scheduler_options: its options.
         artifacts: where the trials' directories, with their checkpoints, are kept: a directory, or a URI of a file
             system that pyarrow supports; None for the place that the journal names, if that place exists, or else
-            beside the journal.
+            next to the journal.
         keep_checkpoints: which checkpoints of trials that have ended to keep: "all", the "last", or "none".
         processes: how many processes one trial has; None for what the objective declares.
         watch: called with a `Status` several times a second; `print` prints a line whenever there is news. None shows

@@ -124,18 +124,18 @@ def _begin(given: Arguments, path: Path, code: Code | None) -> tuple[RunOptions,
         priors = new_priors(given.prior, wanted, earlier)
         named = given.prior if isinstance(given.prior, (list, tuple)) else [given.prior]
         if any(isinstance(each, str) and each == AUTO for each in named) and not (priors or earlier or wanted.identity):
-            log.warning("%s: no journal beside it is a prior for this study", path.name)
+            log.warning("%s: no journal in its directory can serve as a prior for this study", path.name)
         changed = "" if last_code(opened.events) == code else other_code(opened.events, code)
         if changed and given.run.same_code:
             raise JournalError(
                 f"{path}: {changed}; restore that code, use another file, or leave out --same-code (same_code=True)"
             )
         if opened.description is None and (name := goals.doubtful):
-            log.warning('%s: %s is maximised; mode="min" minimises it', path.name, name)
+            log.warning('%s: %s is being maximised (the default); use mode="min" to minimise it', path.name, name)
         opened.begin(description)
         requests.forget_stops(path)
         if changed:
-            log.warning("%s: %s; the study continues, and marks them", path.name, changed)
+            log.warning("%s: %s; the study continues and flags these trials", path.name, changed)
         return run, searcher, description, opened.events + warm_start.enter(opened, searcher, known, priors)
 
 
@@ -150,7 +150,7 @@ def _continued(run: RunOptions, events: Sequence[Event], path: Path) -> RunOptio
     """Return the options, with the cost that the trials in the journal have, unless the options say what counts.
 
     Raises:
-        JournalError: the journal's budget is no time, and it is not said of what this one is.
+        JournalError: the journal's budget is not a duration, and the new one's unit is not given.
     """
     before = next((event for event in reversed(events) if isinstance(event, Planned)), None)
     if before is None or run.price is not None or run.cost is not None or run.max_minutes is not None:

@@ -107,7 +107,7 @@ def run_to_end(
             if deaths.left < 0:
                 raise
             if isinstance(lost, StudySilent):
-                log.warning("%s; another one goes on from the journal", lost)
+                log.warning("%s; a new one continues from the journal", lost)
                 _kill_silent(path)
         finally:
             if not has_died:  # else there is no Ray to ask
@@ -185,7 +185,7 @@ def attach(name: str, address: str, watch: Callable[[Status], object] | None = N
                     _wait(ray, actor, actor.outcome.remote(), show, SILENT_SECONDS)
                     break
                 except StudySilent as silent:
-                    log.warning("%s; another one goes on from the journal", silent)
+                    log.warning("%s; a new one continues from the journal", silent)
                     ray.kill(actor, no_restart=False)
                     _kill_silent(plan.path)
         except StudyLost:

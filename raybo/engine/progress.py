@@ -210,7 +210,7 @@ def _panel(status: Status) -> Group:
         Text(suggestion, style="dim"),
     )
     outlook = [Text(status.outlook, style="dim")] if status.outlook else []
-    why = [Text(f"it ends: {status.reason}", style="dim")] if status.reason else []
+    why = [Text(f"stopping: {status.reason}", style="dim")] if status.reason else []
     best = [_line(f"  {status.best_config}", "")] if status.best_config else []
     return Group(bar, facts, *best, *_running(status), *outlook, *why)
 

@@ -113,12 +113,10 @@ class RunOptions:
         None,
         lambda value, name: value,  # with the price or the cost, see below
         "Time that the study may take in total, including what the journal's trials took: 90s, 45m, 2h, 1d, or "
-        "seconds. With --price money, with --cost its sum.",
+        "seconds. With --price, an amount of money; with --cost, the total cost.",
         "TIME|AMOUNT",
     )
-    price: float | None = argument(
-        None, _positive, "Price of an hour of one process of a trial, in the currency of --budget.", "PRICE"
-    )
+    price: float | None = argument(None, _positive, "Price per process-hour, in the currency of --budget.", "PRICE")
     cost: str | None = argument(
         None,
         _name,
@@ -126,7 +124,7 @@ class RunOptions:
         "NAME",
     )
     let_finish: bool = argument(
-        False, _flag, "At the end of the budget wait for the trials that run, and begin no more."
+        False, _flag, "When the budget is spent, start no new trials but let running ones finish."
     )
     workers: int | Literal["max"] | None = argument(
         None,
@@ -136,22 +134,22 @@ class RunOptions:
         "K|max",
     )
     max_minutes: float | None = argument(
-        None, _positive, "The older form of --budget, in minutes: 50 trials still end the study.", "MINUTES"
+        None, _positive, "Deprecated: use --budget. In minutes; stops after 50 trials at the latest.", "MINUTES"
     )
     trial_seconds: float | None = argument(
         None, _positive, "Stop any trial that runs longer than this, and count it as failed.", "SECONDS"
     )
-    processes: int | None = argument(None, _whole, "Processes of one trial.  [default: as the objective declares]", "N")
+    processes: int | None = argument(None, _whole, "Processes per trial.  [default: the objective's]", "N")
     retries: int = argument(2, partial(_whole, at_least=0), "How often to restart a trial whose worker was lost.", "N")
     artifacts: str | None = argument(
         None,
         _place,
-        "Where to keep the trials' directories and checkpoints.  [default: beside the journal]",
+        "Where to keep the trials' directories and checkpoints.  [default: next to the journal]",
         "DIRECTORY|URI",
     )
     keep_checkpoints: Keep = argument("last", _keep, "Which checkpoints of finished trials to keep.")
     fresh_workers: bool = argument(
-        False, _flag, "Run every trial in a new process, for jobs that leave something behind in theirs."
+        False, _flag, "Run every trial in a new process, for jobs that leave state behind in their process."
     )
     retry_failed: bool = argument(False, _flag, "Run failed trials again, under their old numbers.")
     retry_oom: bool = argument(False, _flag, "Run trials again that ran out of memory, under their old numbers.")
@@ -175,8 +173,8 @@ class RunOptions:
     stop_when_not_worth: float | None = argument(
         None,
         _positive,
-        "Stop once the next proposal promises less improvement than this for an hour of a worker or, with "
-        "--price, for a unit of money.",
+        "Stop once the next proposal promises less improvement than this per worker-hour or, with --price, per unit of "
+        "money.",
         "G",
     )
     confirm: Confirm | None = argument(
@@ -200,17 +198,17 @@ class RunOptions:
 
             object.__setattr__(self, "budget", amount_of(self.budget, self.price is None and self.cost is None))
         if self.budget is not None and self.max_minutes is not None:
-            raise MethodError("budget and max_minutes say the same; leave out max_minutes")
+            raise MethodError("budget and max_minutes set the same limit; leave out max_minutes")
         if self.allowance is None and self.let_finish:
-            raise MethodError("let_finish is about a budget; give budget too")
+            raise MethodError("let_finish has no effect without a budget; give budget too")
         if self.allowance is None and self.stop_when_not_worth is None and self.price is not None:
-            raise MethodError("price is about a budget; give budget too")
+            raise MethodError("price needs a budget; give budget too")
         if self.max_minutes is not None and self.price is not None:
-            raise MethodError("max_minutes is a time, and has no price; give budget instead")
+            raise MethodError("price does not apply to max_minutes; use budget instead")
         if self.cost is not None and (wrong := "price" if self.price else "max_minutes" if self.max_minutes else ""):
-            raise MethodError(f"{wrong} is about time, and cost takes its place; leave out one of them")
+            raise MethodError(f"cost and {wrong} cannot be combined; leave out one of them")
         if self.trials is None and self.budget is not None and self.confirm is not None:
-            raise MethodError("confirm begins when all trials have run, which a budget does not wait for; give trials")
+            raise MethodError("confirm runs after the last planned trial, and a budget alone plans none; give trials")
 
     @property
     def allowance(self) -> Budget | None:

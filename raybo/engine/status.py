@@ -107,7 +107,7 @@ class Status:
     @property
     def outlook(self) -> str:
         """Return the improvement expected next, in words; empty if nobody asks whether that is worth it."""
-        return "" if self.worth is None else f"the next {self.worth[1]} is expected to bring {self.worth[0]:.2g}"
+        return "" if self.worth is None else f"the next {self.worth[1]} is expected to gain {self.worth[0]:.2g}"
 
     @property
     def apart(self) -> str:
@@ -141,7 +141,7 @@ class Status:
         left = "" if self.left is None else f", {time_in_words(round(self.left))} left"
         spent = f", {self.spent}" if self.spent else ""
         outlook = f", {self.outlook}" if self.outlook else ""
-        ends = f"; it ends: {self.reason}" if self.reason else ""
+        ends = f"; stopping: {self.reason}" if self.reason else ""
         return (
             f"{self.count} trials{spent}, {name} {reached}, {self.running} running, "
             f"{self.failed} failed{self.apart}{suggestion}{left}{outlook}{ends}"

@@ -54,7 +54,7 @@ class Limits:
     Attributes:
         trials: how many may be asked for, in all studies of the folder together; None for no limit.
         minutes: since the folder's first trial was asked for, after which no other can be; None for no limit.
-        where: rules that every configuration keeps, as in `raybo.Space`; a study whose space cannot keep them is
+        where: rules that every configuration must satisfy, as in `raybo.Space`; a study whose space cannot keep them is
             refused.
     Raises:
         MethodError: a limit is not a number above 0.

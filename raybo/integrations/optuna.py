@@ -73,7 +73,8 @@ class RayboSampler(BaseSampler):
             ends after the trial that uses it up; called again, it still runs one trial.
         options: the method's options.
     Raises:
-        MethodError: the method or an option does not exist, the method needs a context, or the budget is no time.
+        MethodError: the method or an option does not exist, the method needs a context, or the budget is not a
+            duration.
         MissingExtra: Optuna is not installed.
     Example:
         >>> import optuna
@@ -173,7 +174,7 @@ class RayboSampler(BaseSampler):
         """Keep what `constraints_func` says of a trial, and end `optimize` once the budget is used.
 
         Raises:
-            ValueError: what it says is no sequence of numbers, or holds NaN.
+            ValueError: what it says is not a sequence of numbers, or holds NaN.
         """
         self._end_if_used(study, trial)
         if self._constraints_func is None or state not in (TrialState.COMPLETE, TrialState.PRUNED):

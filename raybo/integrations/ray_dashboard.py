@@ -20,7 +20,7 @@ def job_client(address: str) -> Any:
     Args:
         address: http://HOST:8265, of its dashboard.
     Raises:
-        RayError: nothing answers there, it is no Ray dashboard, it refuses the token, or it runs another Ray.
+        RayError: nothing answers there, it is not a Ray dashboard, it refuses the token, or it runs another Ray.
         MissingExtra: Ray's job client is not installed.
     """
     if not address.startswith(("http://", "https://")):

@@ -110,7 +110,7 @@ class RayboSearch(Searcher):
         options: the method's options.
     Raises:
         SpaceError: the space or a point cannot be expressed (names the path), or a prior has no parameter in common.
-        JournalError: a prior cannot be read, or says nothing of this search.
+        JournalError: a prior cannot be read, or says nothing about this search.
         MethodError: the method, an option, the mode, the number of rewards, a reward, or the budget is wrong.
 
     `save` writes JSON: the events of the study and the ids of Tune's trials. `restore` replays them.
@@ -165,7 +165,7 @@ class RayboSearch(Searcher):
             metric, mode = goals.names[0], goals.modes[0]
         if made.needs_context and context is None:
             raise MethodError(
-                f"{methods.label(method)} needs a context; give context= beside the method, or use gp-ucb"
+                f"{methods.label(method)} needs a context; give context= along with the method, or use gp-ucb"
             )
         super().__init__(metric=metric, mode=mode)
         given = () if points_to_evaluate is None else points_to_evaluate

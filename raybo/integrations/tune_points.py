@@ -19,7 +19,7 @@ def nested(space: Space, point: Mapping[str, Any]) -> dict[str, Any]:
     """The point with keys such as "model/lr" taken apart along the space; a key that exists as it stands wins.
 
     Raises:
-        SpaceError: the point is no dict.
+        SpaceError: the point is not a dict.
     """
     if not isinstance(point, Mapping):
         raise SpaceError(f"a point is a dict of parameters, got {shown(point)}")
@@ -65,7 +65,7 @@ def parameters_of(space: Space, config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def reported(space: Space, result: Mapping[str, Any]) -> Config | None:
-    """Return the configuration in a flattened result of Ray Tune; None if it is no point of the space."""
+    """Return the configuration in a flattened result of Ray Tune; None if it is not a point of the space."""
     given = {str(key)[len("config/") :]: value for key, value in result.items() if str(key).startswith("config/")}
     if isinstance(result.get("config"), Mapping):
         given = dict(result["config"])

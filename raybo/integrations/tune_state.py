@@ -132,7 +132,7 @@ class SearchState:
 
     @classmethod
     def read(cls, path: Path) -> SearchState:
-        """Read a file; JournalError if it is no saved search."""
+        """Read a file; JournalError if it is not a saved search."""
         try:
             state = json.loads(path.read_text(encoding="utf-8"))
             if state["format"] != FORMAT:

@@ -59,7 +59,7 @@ class CurrentTrial:
 
     @property
     def directory(self) -> Path:
-        """This trial's own directory, which is kept: `FILE.trials/NUMBER` beside the journal, the same at every
+        """This trial's own directory, which is kept: `FILE.trials/NUMBER` next to the journal, the same at every
         attempt. Created when first asked for.
 
         With `artifacts=DIR`, `FILE.trials` is in DIR instead; with a URI, this is a temporary directory whose files are

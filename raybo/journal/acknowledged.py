@@ -80,7 +80,7 @@ class Marker:
             self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | systems.CLOEXEC, 0o644)
         except OSError as error:
             raise JournalError(
-                f"{journal}: {self.path.name} beside it cannot be written ({error.strerror}); "
+                f"{journal}: {self.path.name} next to it cannot be written ({error.strerror}); "
                 "check the disk and the directory's permissions"
             ) from error
 

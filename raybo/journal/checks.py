@@ -32,7 +32,7 @@ class Nonsense(ValueError):
 
 
 def parsed(text: str) -> Any:
-    """The JSON in a text, clean; Nonsense where it is none."""
+    """The JSON in a text, clean; Nonsense where it is not JSON."""
     try:
         value = json.loads(text)
         if text.count("[") + text.count("{") > NESTED:
@@ -50,7 +50,7 @@ def text_of(description: Description) -> str:
 
 
 def description_of(text: str) -> Description:
-    """Read what a journal is about; Nonsense if the text is no description that raybo writes."""
+    """Read what a journal is about; Nonsense if the text is not a description that raybo writes."""
     said = parsed(text)
     _require(isinstance(said, dict), "the description is not an object")
     try:
@@ -60,8 +60,8 @@ def description_of(text: str) -> Description:
         raise Nonsense(f"its description: {in_words(error)}") from error
     goals = description.goals
     for name in ("objective", "method"):
-        _require(isinstance(getattr(description, name), str), f"{name} is no text")
-    _require(description.context is None or goals.k == 1, "it has contexts beside several metrics")
+        _require(isinstance(getattr(description, name), str), f"{name} is not text")
+    _require(description.context is None or goals.k == 1, "it has contexts and several metrics")
     _require(is_whole(description.seed) and description.seed >= 0, "seed is not a whole number from 0")
     _require(
         description.steps is None or (is_count(description.steps) and description.steps > 0), "steps is not a number"
@@ -73,7 +73,7 @@ def description_of(text: str) -> Description:
     _require(description.value in ("last", "best"), "value is neither last nor best")
     _require(description.scheduler is None or isinstance(description.scheduler, str), "scheduler is not text")
     for name in ("settings", "options", "scheduler_options"):
-        _require(isinstance(getattr(description, name), dict), f"{name} is no object")
+        _require(isinstance(getattr(description, name), dict), f"{name} is not an object")
     _require(description.judged in (None, *goals.names), "its scheduler looks at none of its metrics")
     return description
 
@@ -97,7 +97,7 @@ class Checker:
         self.steps: list[int] = []  # the last one that each has reported
 
     def read(self, number: Any, kind: Any, trial: Any, at: Any, text: Any) -> Event:
-        """The event in a row; Nonsense where it is none, or cannot follow those before it."""
+        """The event in a row; Nonsense where it is not one, or cannot follow those before it."""
         if number != self.number + 1:
             raise Nonsense(f"event {self.number + 1} is missing")
         self.number += 1

@@ -55,7 +55,7 @@ def take_note(journal: Path | str, text: str, trial: int | None = None) -> Note:
         try:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
-                raise OSError(errno.EINVAL, "it is no regular file")
+                raise OSError(errno.EINVAL, "it is not a regular file")
             size = status.st_size
             torn = size > 0 and systems.read_at(handle, 1, size - 1) != b"\n"  # by a disk that was full
             line = ("\n" if torn else "") + json.dumps(asdict(note)) + "\n"

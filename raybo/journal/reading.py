@@ -170,7 +170,7 @@ class Rows:
 
 
 def as_path(given: Path | str, what: str = "a journal") -> Path:
-    """Return a user's argument as a path; PathError if it is none."""
+    """Return a user's argument as a path; PathError if it is not one."""
     try:
         path = Path(given)
     except TypeError:
@@ -251,7 +251,7 @@ def _same_name(path: Path) -> list[Path]:
 def require_regular(path: Path) -> None:
     """JournalError where there is something that is no file, and might never answer."""
     if os.path.exists(path) and not path.is_file():
-        raise JournalError(f"{path}: it is {'a directory' if path.is_dir() else 'no regular file'}; give a file")
+        raise JournalError(f"{path}: it is {'a directory' if path.is_dir() else 'not a regular file'}; give a file")
 
 
 # ---- opening

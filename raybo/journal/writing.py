@@ -42,7 +42,7 @@ class Journal:
         events: what the journal held when it was opened, read once, under the lock.
     Raises:
         JournalInUse: another process is writing it.
-        JournalError: it cannot be written, is no journal, or is about another study.
+        JournalError: it cannot be written, is not a journal, or is about another study.
     """
 
     def __init__(self, path: Path | str, description: Description | None = None, driver: int | None = None) -> None:

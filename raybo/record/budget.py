@@ -33,7 +33,7 @@ class Budget:
 
     Attributes:
         amount: seconds or, with a price, money; of cost, in its unit.
-        price: of an hour of one process of a trial, in the currency of the amount; None if the amount is no money.
+        price: of a process-hour, in the currency of the amount; None if the amount is not money.
         cost: name of the returned number whose sum is limited; None if the amount is a time, or money.
     Raises:
         MethodError: a number is not above 0; names it.
@@ -87,7 +87,7 @@ def amount_of(value: Any, is_time: bool, name: str = "budget") -> float:
     """Return the amount of a budget: of time as `seconds_of`, else a number.
 
     Raises:
-        MethodError: the value is no such amount, or not above 0.
+        MethodError: the value is not such an amount, or not above 0.
     """
     if is_time:
         return seconds_of(value, name)
@@ -104,7 +104,7 @@ def seconds_of(value: Any, name: str = "budget") -> float:
     """Return the seconds of a duration: a number of them, or a text such as "90s", "45m", "2h", "1h30m" or "1d".
 
     Raises:
-        MethodError: it is none, or not above 0.
+        MethodError: it is not one, or not above 0.
     """
     seconds = _read(value) if isinstance(value, str) else value
     if not is_number(seconds) or seconds <= 0.0:
@@ -113,7 +113,7 @@ def seconds_of(value: Any, name: str = "budget") -> float:
 
 
 def _read(text: str) -> float | None:
-    """Return the seconds of a text; None if it is no time."""
+    """Return the seconds of a text; None if it is not a duration."""
     text = text.replace(" ", "").lower()
     match = WRITTEN.fullmatch(text)
     if text and match is not None:
@@ -169,7 +169,9 @@ def used(events: Sequence[Event], budget: Budget) -> float:
 def require_beside_goals(cost: str | None, goals: Sequence[str]) -> None:
     """Raise MethodError if a cost has the name of what is tuned: such a number is no extra, and is never counted."""
     if cost in goals:
-        raise MethodError(f"cost must be a number beside what is tuned, and {shown(cost)} is tuned; use constraints")
+        raise MethodError(
+            f"cost must be a number other than what is tuned, and {shown(cost)} is tuned; use constraints"
+        )
 
 
 def used_by_trials(events: Sequence[Event], budget: Budget) -> float:

@@ -41,7 +41,7 @@ def told_context(declared: Space | None, context: Mapping[str, Any], who: str) -
     """
     if declared is None:
         raise TrialError(
-            f"{who}: a context was given, but none is declared; declare one with context= beside the space"
+            f"{who}: a context was given, but none is declared; declare one with context= next to the space"
         )
     if (names := keys_of(context)) is None:
         raise TrialError(f"{who}: a context is a dict, got {shown(context)}")

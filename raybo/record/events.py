@@ -217,7 +217,7 @@ class EarlierStudy(Event):
         """Return what it knows of a study whose space has these axes, on one line."""
         taken, trials = self.counts.get("taken"), self.counts.get("trials")
         known = "all parameters" if len(self.axes) == len(names) else ", ".join(names[axis] for axis in self.axes)
-        turned = "".join(f"; it wanted {name} the other way round" for name in self.counts.get("turned", ()))
+        turned = "".join(f"; it optimised {name} in the other direction" for name in self.counts.get("turned", ()))
         return f"{self.study} ({taken} of {trials} trials; knows {known}{turned})"
 
 

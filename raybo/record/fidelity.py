@@ -12,7 +12,7 @@ from raybo.common.errors import RayboError, SpaceError
 from raybo.common.messages import shown
 from raybo.space import Space
 
-Fidelities: TypeAlias = "Mapping[str, Fidelity]"  # by name; of the present there is one
+Fidelities: TypeAlias = "Mapping[str, Fidelity]"  # by name; currently exactly one
 
 EXAMPLE = '{"rows": raybo.Fidelity(1_000, 100_000)}'
 RATIO = 3.0  # between one level and the next, about: what ASHA takes
@@ -102,7 +102,7 @@ def fidelities_from_json(said: Mapping[str, Any] | None) -> Fidelities | None:
     """Return the fidelity that `fidelities_to_json` wrote.
 
     Raises:
-        SpaceError, ValueError, TypeError, AttributeError: it is none.
+        SpaceError, ValueError, TypeError, AttributeError: it is not one.
     """
     return None if said is None else {name: Fidelity(*ends) for name, ends in said.items()}
 

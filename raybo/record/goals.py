@@ -35,7 +35,7 @@ REACH = 1e150  # values further from 0 are as good or as bad as this for every m
 
 
 def _number(value: object) -> float | None:
-    """Return a reported number, which a journal keeps as text if it is infinite; None if the value is no number."""
+    """Return a reported number, which a journal keeps as text if it is infinite; None if the value is not a number."""
     if isinstance(value, str) and value in ("inf", "-inf"):
         return float(value)
     if isinstance(value, float) and math.isinf(value):

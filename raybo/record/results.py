@@ -87,7 +87,7 @@ def step_of(step: int | None, number: int, history: History) -> int:
     """Return the step of a trial's next report, by default the one after the last; of one that starts again, the first.
 
     Raises:
-        TrialError: it is no whole number, not above those before, or beyond the last step of a run.
+        TrialError: it is not a whole number, not above those before, or beyond the last step of a run.
     """
     record = history.records[number]
     last = record.step

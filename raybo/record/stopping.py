@@ -33,6 +33,7 @@ from raybo.record.events import Asked, Event, Planned, Reported, Told
 from raybo.record.goals import Goals
 from raybo.record.origin import Origin
 
+WORKER_HOUR = "worker-hour"
 IN_A_ROW = 3  # proposals that promise too little
 FIRST_RESULTS = 5, 40  # at least and at most, before it is judged what is worth its cost; between them:
 FIRST, POWER = 6.0, 0.4  # FIRST / share^POWER; the share is the next trial's cost by the lead of the best result
@@ -70,7 +71,7 @@ class Limits:
         """What is paid for, in words."""
         if self.cost is not None:
             return f"unit of {self.cost}"
-        return "hour of a worker" if self.price is None else "unit of money"
+        return WORKER_HOUR if self.price is None else "unit of money"
 
     @property
     def units(self) -> float:
@@ -121,8 +122,9 @@ class Stopping:
                 f"{max(self._small[-IN_A_ROW:]):.2g} at most"
             )
         if self._is_not_worth(self.worth):
+            unit = "hour of a worker" if self.limits.unit == WORKER_HOUR else self.limits.unit  # as in older journals
             return (
-                f"the next {self.limits.unit} is not worth it: the last proposal was expected to improve "
+                f"the next {unit} is not worth it: the last proposal was expected to improve "
                 f"{self.metric} by {self.worth:.2g} for it"
             )
         return ""

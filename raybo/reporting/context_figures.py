@@ -163,10 +163,10 @@ def expected_and_lucky(study: Study) -> ReportFigure | None:
         else f"The best value measured is not the best expectation{': the star is recommended' * is_star}."
     )
     caption = (
-        "Each trial's value beside the posterior mean of its configuration's expectation over the estimated "
+        "Each trial's value against the posterior mean of its configuration's expectation over the estimated "
         f"distribution of the context, with one posterior standard deviation. {verdict}"
     )
-    return ReportFigure("expected", "Expected and lucky", caption, fig)
+    return ReportFigure("expected", "Expected and measured", caption, fig)
 
 
 def _expectations(study: Study, trials: Sequence[Trial]) -> tuple[Array, Array, Array]:  # (n,) each

@@ -83,7 +83,7 @@ class Plots:
         return _figure(run_figures.timeline(self._study), "no times are known")
 
     def suggestions(self) -> go.Figure:
-        """The time of each suggestion beside that of each trial."""
+        """The time of each suggestion next to that of each trial."""
         return _figure(run_figures.suggestions(self._study), "the method proposed nothing")
 
     def stories(self) -> dict[str, go.Figure]:

@@ -23,7 +23,7 @@ MOMENTS = 25  # at which weights are computed
 
 
 def prior_profiles(study: Study) -> ReportFigure | None:
-    """Draw what the earlier studies expect along each parameter, in the mean over the others; None without priors."""
+    """Draw what the earlier studies expect along each parameter, averaged over the others; None without priors."""
     if not study.history.priors:
         return None
     go, models = plotly(), expectations(study.history)
@@ -63,7 +63,7 @@ def prior_profiles(study: Study) -> ReportFigure | None:
         f" The {len(profiles) - len(shown)} along which least changes are left out." if len(profiles) > PROFILES else ""
     )
     caption = (
-        "What the earlier studies expect of a value, in the mean over all other parameters: 0 is the mean over the "
+        "What the earlier studies expect of a value, averaged over all other parameters: 0 is the mean over the "
         f"space and 1 its standard deviation. Dotted lines are the first trials that followed from it.{left}"
     )
     return ReportFigure("prior-profiles", "Where earlier studies expect the best", caption, fig)

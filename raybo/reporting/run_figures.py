@@ -236,8 +236,8 @@ def suggestions(study: Study) -> ReportFigure | None:
     fig.update_yaxes(title="seconds", type="log", dtick=1, exponentformat="power")
     median = float(np.median([trial.suggest_seconds for trial in asked]))
     caption = (
-        f"How long the method took to suggest each trial (median {_seconds(median)}), beside how long the trial itself "
-        f"took; the scale is logarithmic.{subsample_note(asked)}"
+        f"How long the method took to suggest each trial (median {_seconds(median)}), compared with how long the trial "
+        f"itself took; the scale is logarithmic.{subsample_note(asked)}"
     )
     return ReportFigure("suggestions", "Time per suggestion", caption, fig)
 

@@ -118,10 +118,10 @@ class PriorCandidate:
     Attributes:
         name: its file.
         knows: names of the parameters in common.
-        trials: how many it has; None if it is no prior.
+        trials: how many it has; None if it cannot be used.
         metric: what it wants.
         newest: when its last event was written, UTC in ISO 8601.
-        problem: why it is no prior; empty if it is one.
+        problem: why it cannot be used; empty if it can.
     """
 
     name: str

@@ -66,8 +66,8 @@ def make(
     name = label(scheduler)
     if steps is None:
         raise MethodError(
-            f"the scheduler {name} needs trials that report as they go; say with steps= how many reports a whole run "
-            "makes"
+            f"the scheduler {name} needs trials that report intermediate results; say with steps= how many reports a "
+            "whole run makes"
         )
     made = REGISTRY.make(scheduler, by_name(options, "scheduler_options", f"{name}'s options by name"))
     grace = getattr(made, "grace", None)  # an option that some have

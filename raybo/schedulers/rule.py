@@ -67,7 +67,7 @@ class Rule:
         """Return the verdict on the trial's last report, as a journal keeps it; `can_judge` must be true.
 
         Raises:
-            MethodError: the scheduler raised, or its answer is no verdict.
+            MethodError: the scheduler raised, or its answer is not a verdict.
         """
         with self._asked("decide"):
             verdict = self.scheduler.decide(history, trial, history.records[trial].step)
@@ -97,7 +97,7 @@ class Rule:
         """Return the paused trial that a free worker resumes; None if there is none.
 
         Raises:
-            MethodError: the scheduler raised, or what it names is no paused trial.
+            MethodError: the scheduler raised, or what it names is not a paused trial.
         """
         with self._asked("next_promoted"):
             number = self.scheduler.next_promoted(history)
@@ -120,7 +120,7 @@ class Rule:
 
 
 def _require_verdict(verdict: object, whose: str) -> None:
-    """MethodError if a scheduler decided something that is no verdict, or that no journal keeps."""
+    """MethodError if a scheduler decided something that is not a verdict, or that no journal keeps."""
     if not isinstance(verdict, Verdict):
         raise MethodError(f"{whose}: decide must return a Verdict, got {shown(verdict)}")
     if verdict.action not in ("go", "prune", "pause"):

@@ -79,7 +79,7 @@ def what_it_knows(study: Studied, wanted: Wanted, name: str) -> EarlierStudy:
     numbers, scores = _scores(ledger.history, wanted.goals, name)
     points, kept = _points(ledger, numbers, axes, wanted.space)
     if len(points) < FEWEST:
-        raise JournalError(f"{name}: its values lie far outside of this study's ranges, so it says nothing of them")
+        raise JournalError(f"{name}: its values lie far outside of this study's ranges, so it says nothing about them")
     said = as_text(theirs.to_json())
     results = list[float]()
     if _may_be_the_same(theirs, wanted):
@@ -185,7 +185,7 @@ def _scores(history: History, goals: Goals, name: str) -> tuple[list[int], Array
     if not len(feasible):
         raise JournalError(f"{name}: all its results break a constraint of this study, so it knows of no good ones")
     if np.ptp(feasible, axis=0).max() == 0.0 and not failed:
-        raise JournalError(f"{name}: all its results are equal, so it says nothing of where the best lies")
+        raise JournalError(f"{name}: all its results are equal, so it says nothing about where the best lies")
     scores = [ndtri((rankdata(column) - 0.5) / len(column)) for column in values.T]
     return [*numbers, *failed], np.asarray(np.mean(scores, axis=0))
 

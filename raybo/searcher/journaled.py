@@ -26,7 +26,7 @@ class Kept:
         events: what it held when it was opened.
     Raises:
         JournalInUse: it is being written already.
-        JournalError: it cannot be written, or is no journal.
+        JournalError: it cannot be written, or is not a journal.
     """
 
     def __init__(self, path: Path | str) -> None:

@@ -132,7 +132,7 @@ def journals_named(given: Any, own: Path | None) -> tuple[list[Path], bool]:
     path = as_path(Path(given), "prior").expanduser()
     if str(path) == AUTO and not path.exists():
         if own is None:
-            raise JournalError('prior "auto" takes the journals beside the study\'s own; give storage, or name them')
+            raise JournalError('prior "auto" takes the journals next to the study\'s own; give storage, or name them')
         found = journals_in(own.absolute().parent)
     elif path.is_dir():
         found = journals_in(path)
@@ -155,7 +155,7 @@ def _those_that_fit(paths: Sequence[Path], wanted: Wanted, where: str) -> list[E
     found = fitting(paths, wanted)
     if where != AUTO and not any(prior for _, prior, _ in found):
         why = "; ".join(f"{path.name}: {problem}" for path, _, problem in found[:3])
-        raise JournalError(f"{where}: no journal there is a prior for this study{f' ({why})' if why else ''}")
+        raise JournalError(f"{where}: no journal there can serve as a prior for this study{f' ({why})' if why else ''}")
     return [prior for _, prior, _ in found if prior is not None]
 
 

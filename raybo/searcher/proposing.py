@@ -137,7 +137,7 @@ def asked_for(history: History, x: Array, row: Row, tags: Tags, seconds: Seconds
 
 
 def _require_proposal(proposal: object, history: History, whose: str) -> None:
-    """MethodError if a method proposed something that is no point of the cube, or tags that no journal keeps."""
+    """MethodError if a method proposed something that is not a point of the cube, or tags that no journal keeps."""
     if not isinstance(proposal, Proposal):
         raise MethodError(f"{whose}: propose must return a Proposal, got {shown(proposal)}")
     x = proposal.x

@@ -96,7 +96,7 @@ class Searcher(Findings):
         storage: the journal, an SQLite file that is made if it is not there; None keeps the trials in memory only. See
             below.
         prior: earlier studies of the same job or of similar ones: studies, journals, directories of journals, or "auto"
-            for those that fit beside `storage`. The first trials are where they expect the best. Their values are
+            for those that fit next to `storage`. The first trials are where they expect the best. Their values are
             compared within each of them alone.
         options: the method's options.
     Attributes:
@@ -115,11 +115,11 @@ class Searcher(Findings):
         SpaceError: the space or the context is not valid, there is no space, or a prior has no parameter in common.
         MethodError: the method, the scheduler, an option, the mode, the seed, a metric, a constraint, or the number of
             trials or steps is wrong; the method needs a context, or does not support several metrics or constraints; or
-            the scheduler needs steps; or the fidelity does not go with them; or the budget is no time, or the cost no
-            name beside that of the metric, or without a budget.
+            the scheduler needs steps; or the fidelity does not go with them; or the budget is not a duration, or the
+            cost is not a name other than the metric's, or has no budget.
         JournalInUse: another process, or another searcher, is writing the journal.
         JournalError: the journal cannot be written, or is about another study; a prior cannot be read, or says nothing
-            of this study.
+            about this study.
     Example:
         >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, mode="min", seed=0)
         >>> for _ in range(12):
@@ -747,7 +747,7 @@ class Searcher(Findings):
         if budget is None and (cost is None or (before is not None and cost == before.cost)):
             return before
         if budget is None:
-            raise MethodError("cost is about a budget; give budget too")
+            raise MethodError("cost needs a budget; give budget too")
         cost = self.history.cost if cost is None else cost
         price = None if cost is not None or before is None else before.price
         return Budget(amount_of(budget, price is None and cost is None), price, cost)

@@ -105,7 +105,7 @@ def completed(space: Space, row: Row, proposal: Row, rng: np.random.Generator) -
             refusal = refusal or str(error)
         else:
             return found
-    raise SpaceError(f"{refusal}; so does all else that was tried beside what is given, change that")
+    raise SpaceError(f"{refusal}; so does all else that was tried with what is given; change that")
 
 
 def _overlaid(space: Space, rows: Sequence[Row]) -> Row:

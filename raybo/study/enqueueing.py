@@ -88,7 +88,7 @@ def _ask_for(path: Path | str, row_in: RowIn, value: Result) -> str:
     if (before := same_as(study.space, study.trials, row)) is not None:
         raise _repeated("enqueued", before.number)
     if any(request.values == row for request in requests.waiting(path)):
-        raise TrialError("this configuration was enqueued before, and waits to be taken up; change a value")
+        raise TrialError("this configuration is already queued; change a value")
     requests.ask(path, row)
     return "Enqueued; the study runs it as soon as a worker is free"
 

@@ -25,7 +25,7 @@ def read_row(space: Space, texts: Mapping[str, str]) -> Row:
 
 
 def read_value(parameter: Parameter, name: str, text: str) -> float | int:
-    """Return a value as rows hold it: a number, or the position of a choice; SpaceError if it is none."""
+    """Return a value as rows hold it: a number, or the position of a choice; SpaceError if it is not one."""
     if isinstance(parameter, Categorical):
         names = choice_names(parameter.choices)
         if (position := position_of_text(names, text)) is None:
@@ -46,7 +46,7 @@ def _meant(name: str, known: Sequence[str]) -> str:
 
 
 def _number(text: str) -> float:
-    """The number in a text; a whole one exactly, which a float of 53 bits may not hold. ValueError where it is none."""
+    """The number in a text; a whole one exactly, which a float of 53 bits may not hold. ValueError if it is none."""
     with contextlib.suppress(ValueError):
         return int(text)
     return float(text)

@@ -50,7 +50,7 @@ class Study(Findings):
         events: everything that has happened, in order.
         path: the journal; None if it was not kept.
         artifacts: paths and URIs of the places that hold the trials' directories, latest first; empty if they are
-            beside the journal.
+            next to the journal.
     Example:
         >>> study = raybo.load("job.db")
         >>> values = [trial.value for trial in study.trials if trial.state is raybo.State.FINISHED]

@@ -96,16 +96,14 @@ def known_from(
         defaults: what the parameters were there which only this space has, by name, nested ones dotted; text is read.
     Raises:
         JournalError: it is about other metrics, or none of its finished trials fits and has all that is needed.
-        SpaceError: a default is of no parameter, or is none of its values.
+        SpaceError: a default names no parameter, or is not one of its values.
     """
     given = _defaults(space, defaults or {})
     study = other if isinstance(other, Study) else load(other)
     name = study.path.name if study.path is not None else study.description.objective
     theirs, mine = (replace(wanted, constraints=()) for wanted in (study.goals, goals))
     if set(zip(theirs.names, theirs.modes, strict=True)) != set(zip(mine.names, mine.modes, strict=True)):
-        raise JournalError(
-            f"{name}: it wants {theirs}, and this study {mine}; results for another metric are no help here"
-        )
+        raise JournalError(f"{name}: it optimises {theirs}, this study {mine}; its results cannot be used")
     done = [trial for trial in study.trials if trial.state is State.FINISHED]
     _require_missing(given, [trial.config for trial in done], name)
     found, refusal = [], ""

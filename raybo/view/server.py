@@ -186,7 +186,7 @@ class Server:
         return _json({"told": await _beside(lambda: actions.enqueue(followed, values))})
 
     async def note(self, request: web.Request) -> web.Response:
-        """Take a note."""
+        """Add a note."""
         _, followed = await self._find(request)
         said = await _body(request)
         return _json(await _beside(lambda: actions.note(followed, said.get("text"), said.get("trial"))))

@@ -569,7 +569,7 @@ def test_the_best_configuration_is_printed_at_the_end(run, folder, engine):
     assert code == 0
     assert "recommended: trial 0, score 0.5, the best so far" in out
     assert [line.split() for line in out.splitlines()[1:3]] == [["x", "0.5"], ["n", "3"]]
-    assert "2 trials, kept in job.db" in out
+    assert "2 trials, saved in job.db" in out
 
 
 def test_a_study_without_results_fails_with_the_reason(run, folder, engine):
@@ -593,7 +593,7 @@ def test_errors_of_many_lines_become_one(run, folder, engine):
 
 def test_a_complete_study_explains_continuing(run, folder, engine):
     engine.answer = study(FINISHED, FAILED, FINISHED, FINISHED)
-    assert "4 trials, kept in job.db; --trials 8 would continue it" in run("tune", "job.py")[1]
+    assert "4 trials, saved in job.db; continue with --trials 8" in run("tune", "job.py")[1]
 
 
 def test_detaching_prints_the_attach_and_stop_commands(run, folder, engine, monkeypatch):
@@ -602,7 +602,7 @@ def test_detaching_prints_the_attach_and_stop_commands(run, folder, engine, monk
     assert (code, err) == (0, "")
     assert engine.arguments["detach"] is True
     at = "job --address 10.0.0.1:6379"
-    assert out == f"job is running, kept in job.db\nraybo attach {at} follows it, raybo stop {at} stops it\n"
+    assert out == f"job is running, saved in job.db\nraybo attach {at} follows it, raybo stop {at} stops it\n"
     assert "raybo attach job follows it" in run("tune", "job.py", "--detach")[1]
     monkeypatch.setenv("RAY_API_SERVER_ADDRESS", "http://127.0.0.1:8265")  # by which attach would look for a job
     assert "raybo attach job --address auto follows it" in run("tune", "job.py", "--detach")[1]
@@ -866,7 +866,7 @@ def test_repeating_the_command_continues_the_study(start, folder, let_end):
     first_name = next(i for i, line in enumerate(lines) if i > told and line.startswith("  "))  # a sentence may be long
     assert [line.split()[0] for line in lines[first_name : first_name + 2]] == ["x", "n"]
     assert all(line.startswith("files: job.trials/") for line in lines[first_name + 2 : -1])
-    assert "4 trials, kept in job.db" in lines[-1]
+    assert "4 trials, saved in job.db" in lines[-1]
     assert "| said by a trial" in out
     assert "raylet" not in out
     assert first.gone()

@@ -29,14 +29,14 @@ def priced(config):
 @pytest.mark.parametrize(
     ("limits", "line"),
     [
-        ({"budget": 1_234_567, "trials": 3}, "3 trials, 1,200 of 1,234,567 tokens used, {}; --trials 6 would"),
-        ({"budget": 1_000}, "3 trials, 1,200 of 1,000 tokens used, {}; --budget 2400 --cost tokens would"),
+        ({"budget": 1_234_567, "trials": 3}, "3 trials, 1,200 of 1,234,567 tokens used, {}; continue with --trials 6"),
+        ({"budget": 1_000}, "3 trials, 1,200 of 1,000 tokens used, {}; continue with --budget 2400 --cost tokens"),
     ],
 )
 def test_what_is_suggested_continues_the_study(tmp_path, limits, line):
     path = tmp_path / "a.db"
     study = raybo.tune(priced, in_process=True, method="random", cost="tokens", storage=path, **limits)
-    assert last_line(study, path) == f"{line.format(f'kept in {path}')} continue it"
+    assert last_line(study, path) == line.format(f"saved in {path}")
 
 
 def test_a_budget_too_short_for_a_trial_is_no_failure(tmp_path):

@@ -161,9 +161,21 @@ def test_a_full_disk_is_told_in_a_line():
 @pytest.mark.parametrize(
     ("trials", "budget", "shown"),
     [
-        (21, ("50", "--cost", "tokens"), "2,100 of 50 tokens used, kept in job.db; --budget 4200 --cost tokens would"),
-        (1, ("150", "--cost", "tokens"), "200 of 150 tokens used, kept in job.db; --budget 400 --cost tokens would"),
-        (1, ("100", "--cost", "tokens"), "100 of 100 tokens used, kept in job.db; --budget 200 --cost tokens would"),
+        (
+            21,
+            ("50", "--cost", "tokens"),
+            "2,100 of 50 tokens used, saved in job.db; continue with --budget 4200 --cost tokens",
+        ),
+        (
+            1,
+            ("150", "--cost", "tokens"),
+            "200 of 150 tokens used, saved in job.db; continue with --budget 400 --cost tokens",
+        ),
+        (
+            1,
+            ("100", "--cost", "tokens"),
+            "100 of 100 tokens used, saved in job.db; continue with --budget 200 --cost tokens",
+        ),
     ],
 )
 def test_more_than_what_is_used_of_a_budget_continues(run, trials, budget, shown):

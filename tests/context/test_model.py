@@ -100,7 +100,7 @@ def test_distances_in_x_and_in_c_add_up():
 
 
 def test_a_study_without_a_context_is_refused():
-    with pytest.raises(MethodError, match="declare it beside the space"):
+    with pytest.raises(MethodError, match="declare it next to the space"):
         cube_of_contexts(Met(floats(1), None))
 
 

@@ -146,13 +146,13 @@ def test_processes_that_wait_for_room_cost_nothing():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"budget": 60, "max_minutes": 1}, "budget and max_minutes say the same; leave out max_minutes"),
-        ({"price": 2}, "price is about a budget; give budget too"),
-        ({"let_finish": True}, "let_finish is about a budget; give budget too"),
-        ({"max_minutes": 1, "price": 2}, "max_minutes is a time, and has no price; give budget instead"),
-        ({"budget": 60, "price": 2, "cost": "tokens"}, "price is about time, and cost takes its place; leave out"),
+        ({"budget": 60, "max_minutes": 1}, "budget and max_minutes set the same limit; leave out max_minutes"),
+        ({"price": 2}, "price needs a budget; give budget too"),
+        ({"let_finish": True}, "let_finish has no effect without a budget; give budget too"),
+        ({"max_minutes": 1, "price": 2}, "price does not apply to max_minutes; use budget instead"),
+        ({"budget": 60, "price": 2, "cost": "tokens"}, "cost and price cannot be combined; leave out"),
         ({"budget": 60, "price": 0}, "price must be a finite number above 0, got 0"),
-        ({"budget": 60, "confirm": "2x2"}, "confirm begins when all trials have run"),
+        ({"budget": 60, "confirm": "2x2"}, "confirm runs after the last planned trial"),
         (
             {"budget": "2h", "price": 2},
             "budget with a price or a cost must be a plain number such as 50 or 2e6, got '2h'",
@@ -324,7 +324,7 @@ def test_the_display_says_how_many_more_trials_a_cost_allows():
 
 
 def test_a_cost_that_is_tuned_is_refused():
-    with pytest.raises(MethodError, match="cost must be a number beside what is tuned, and 'y' is tuned"):
+    with pytest.raises(MethodError, match="cost must be a number other than what is tuned, and 'y' is tuned"):
         tune(priced, budget=1000, cost="y")
 
 

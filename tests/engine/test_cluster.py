@@ -120,7 +120,7 @@ def test_detached_study_outlives_driver_and_actor(cluster, directory):
     on = ["--address", cluster.address]
     tune = ["tune", "job.py", "--storage", path, *on, "--set", f"held={held}", "--detach"]
     said = output(command(cluster, directory, *tune, "--trials", 25))
-    assert "far is running, kept in" in said
+    assert "far is running, saved in" in said
     assert "another study is writing it" in output(command(cluster, directory, *tune, "--trials", 25), code=1)
 
     held.unlink()
@@ -148,7 +148,7 @@ def test_detached_study_outlives_driver_and_actor(cluster, directory):
     assert "the study was interrupted" in {e.data["reason"] for e in study.events if e.kind is Kind.RETRIED}
 
     # its process still answers, as somebody may be about to attach
-    assert "far is running, kept in" in output(command(cluster, directory, *tune, "--trials", 26))
+    assert "far is running, saved in" in output(command(cluster, directory, *tune, "--trials", 26))
     until(lambda: finished(path) == 26, "one trial more")
 
 
@@ -158,7 +158,7 @@ def test_detached_study_continues_trials_from_checkpoints(cluster, directory):
         cluster, directory, "tune", "steps.py", "--trials", 9, "--storage", path, "--address", cluster.address,
         "--method", "random", "--scheduler", "asha", "--set", f"log={log}", "--detach",
     )  # fmt: skip
-    assert "steps is running, kept in" in output(said)
+    assert "steps is running, saved in" in output(said)
     until(lambda: raybo.load(path).trials and raybo.load(path).trials[0].checkpoint, "a checkpoint")
     os.kill(json.loads(Path(f"{path}-lock").read_text())["process"], signal.SIGKILL)  # the study's own process
 

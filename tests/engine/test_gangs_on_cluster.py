@@ -189,7 +189,7 @@ def test_a_detached_gang_outlives_its_studys_process(cluster, directory):
     held.touch()
     cluster.add(cpus=1)
     words = ["--trials", 2, "--workers", 1, "--detach", "--set", f"log={log}", "--set", f"held={held}"]
-    assert "far is running, kept in" in output(tune(cluster, directory, path, *words))
+    assert "far is running, saved in" in output(tune(cluster, directory, path, *words))
     until(lambda: is_held(log), "a trial that is held")
     os.kill(json.loads(Path(f"{path}-lock").read_text())["process"], signal.SIGKILL)  # the study's own process
     until(lambda: any(line.attempt == 2 for line in lines(log)), "its second attempt")
@@ -206,7 +206,7 @@ def test_a_detached_gang_can_be_stopped(cluster, directory):
     held.touch()
     cluster.add(cpus=1)
     words = ["--trials", 2, "--workers", 1, "--detach", "--set", f"log={log}", "--set", f"held={held}"]
-    assert "long is running, kept in" in output(tune(cluster, directory, path, *words))
+    assert "long is running, saved in" in output(tune(cluster, directory, path, *words))
     until(lambda: is_held(log), "a trial that is held")
     on = ["--address", cluster.address]
     assert "Stopped; the study is in" in output(command(cluster, directory, *RAYBO, "stop", "long", *on))

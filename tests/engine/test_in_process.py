@@ -417,4 +417,4 @@ def test_a_new_study_that_maximises_a_loss_says_so(tmp_path, caplog):
     objective = raybo.objective(space={"x": raybo.Float(0, 1)}, metric="loss")(lambda config: config["x"])
     for _ in range(2):
         raybo.tune(objective, in_process=True, method="random", trials=1, storage=tmp_path / "a.db")
-    assert caplog.messages == ['a.db: loss is maximised; mode="min" minimises it']
+    assert caplog.messages == ['a.db: loss is being maximised (the default); use mode="min" to minimise it']

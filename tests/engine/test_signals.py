@@ -192,7 +192,7 @@ def test_stopped_study_is_replaced_after_its_time(ray_session, path, monkeypatch
     monkeypatch.setattr(lost_studies, "SILENT_SECONDS", 15.0)
     study = raybo.tune(job_that_strikes(path, signal.SIGSTOP), trials=4, method="random", storage=path, workers=2)
     assert study.count(State.FINISHED) == 4
-    assert "has neither answered nor written for 15 s; another one goes on from the journal" in caplog.text
+    assert "has neither answered nor written for 15 s; a new one continues from the journal" in caplog.text
 
 
 @pytest.mark.slow

@@ -144,7 +144,7 @@ def test_submitted_study_survives_the_loss_of_a_node(cluster, directory):
     assert "12/12 trials" in out
     assert "recommended: trial" in out
     assert "starts again (attempt 2)" in out
-    assert f"{here} has all of study-" in out
+    assert f"{here} is up to date with study-" in out
     assert raybo.load(here).events == raybo.load(there).events
     trials, events = raybo.load(here).trials, raybo.load(here).events
     assert [trial.state for trial in trials] == [State.FINISHED] * 12
@@ -155,7 +155,7 @@ def test_submitted_study_survives_the_loss_of_a_node(cluster, directory):
 
     listed = output(raybo_there(cluster, directory, "jobs"))
     (name,) = re.findall(r"study-\w+", listed)
-    assert f"{here} has all of {name}: 0 new events" in output(
+    assert f"{here} is up to date with {name}: 0 new events" in output(
         raybo_there(cluster, directory, "fetch", name, "-o", here)
     )
 

@@ -315,7 +315,7 @@ def unknown_hyperparameters():
     leads = ["{:.2f} ({:.2f} to {:.2f})".format(*difference_of_shares(d)) for d in differences[2:]]
     apart = [[f"{verdict.effect[0]:.2f}" for verdict in folder.verdicts[2:]] for folder in (trap, again)]
     yield (
-        "On its own paper's example, a narrow peak beside a hill in one dimension, `wang-defreitas` found the peak in "
+        "On its own paper's example, a narrow peak next to a hill in one dimension, `wang-defreitas` found the peak in "
         f"{hits[0]} runs, more often than expected improvement with the same model ({hits[1]} with slice sampling, "
         f"{hits[2]} with maximum likelihood), `ei` with slice sampling ({hits[3]}) and `random` ({hits[4]}). Its lead "
         f"in the share of runs over the last two, {' and '.join(leads)}, is significant over all {runs} seeds: in the "

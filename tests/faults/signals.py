@@ -38,7 +38,7 @@ PROGRESS = 3  # events that show that a study continues
 STATUS: dict[Promise, tuple[int, ...]] = {Promise.STOPS: (130, -signal.SIGINT)}  # Python may end by the signal itself
 INTERRUPTED = "the study was interrupted"
 # that a study's process is given no processor for as long as it may be silent, beside enough others
-SLOW = re.compile(r"the study's own process has neither answered nor written for \d+ s; another one goes on .*")
+SLOW = re.compile(r"the study's own process has neither answered nor written for \d+ s; a new one continues .*")
 
 
 @dataclass

@@ -155,7 +155,7 @@ def test_unpacking_follows_links_to_regular_files_only(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/null"), tmp_path):
         before = os.stat(path)
-        with pytest.raises(JournalError, match=r"it is (no regular file|a directory); give a file"):
+        with pytest.raises(JournalError, match=r"it is (not a regular file|a directory); give a file"):
             transfer.unpack(text, path)
         assert (os.stat(path).st_ino, os.stat(path).st_mode) == (before.st_ino, before.st_mode)
     (tmp_path / "link.db").symlink_to(tmp_path / "there.db")
@@ -739,7 +739,7 @@ def test_submit_returns_exit_code_and_journal(
     assert code == left_with
     assert brought == ([Path("mine.db")] if fetched else [])
     assert "trial 0 of 50\n" in out
-    assert ("mine.db has all of job-1: 3 new events" in out) == fetched
+    assert ("mine.db is up to date with job-1: 3 new events" in out) == fetched
     assert words in err
     assert "cannot be fetched" not in err
 
@@ -880,7 +880,7 @@ def test_a_real_model_is_tuned_by_submitting_it(head, tmp_path):
     assert err == ""
     assert ", accuracy 0.9" in out
     assert "max_leaf_nodes" in out
-    assert f"{path} has all of gradient_boosting-" in out
+    assert f"{path} is up to date with gradient_boosting-" in out
     study = raybo.load(path)
     assert study.count(State.FINISHED) == 3
     assert f"recommended: {study.recommendation}" in " ".join(out.split())
@@ -901,7 +901,7 @@ def test_a_study_continues_here_and_on_the_cluster(head, folder):
 
     out, _ = run(head, folder, *submit, "--trials", 5)
     assert "5/5 trials" in out
-    assert "job.db has all of job-" in out
+    assert "job.db is up to date with job-" in out
     assert read(path)[1][: len(began)] == began
     assert read(there) == read(path)
     assert finished(path) == 5
@@ -935,7 +935,7 @@ def test_a_running_job_is_listed_fetched_and_stopped(head, folder):
     until(lambda: finished(path) >= 2)
 
     out, _ = run(head, folder, "fetch", name, "-o", "copy.db")
-    assert re.match(rf"copy.db has all of {name}: \d+ new events?", out)
+    assert re.match(rf"copy.db is up to date with {name}: \d+ new events?", out)
     copy = read(folder / "copy.db")
     assert finished(folder / "copy.db") >= 2
     assert read(path)[1][: len(copy[1])] == copy[1]
@@ -952,7 +952,7 @@ def test_a_running_job_is_listed_fetched_and_stopped(head, folder):
     until((folder / "held-by").exists)
     out, _ = run(head, folder, "stop", name)
     assert out == (
-        f"Stopped; the study is in ~/long.db on the head node; raybo fetch {name} --address {head.dashboard} brings it "
+        f"Stopped; the study is in ~/long.db on the head node; raybo fetch {name} --address {head.dashboard} copies it "
         "here\n"
     )
     states = {trial.state for trial in raybo.load(path).trials}
@@ -962,7 +962,7 @@ def test_a_running_job_is_listed_fetched_and_stopped(head, folder):
     assert read(folder / "long.db") == read(path)
     out, err = run(head, folder, "attach", name, code=130)
     assert (
-        f"its journal is ~/long.db on the head node; raybo fetch {name} --address {head.dashboard} brings it here"
+        f"its journal is ~/long.db on the head node; raybo fetch {name} --address {head.dashboard} copies it here"
         in out
     )
     assert "was stopped" in err

@@ -256,7 +256,7 @@ def test_continued_study_says_that_its_code_changed(place, caplog, capsys, monke
     study = tune(place, 6)
     told = "trials 0-3 ran under other code (job.py differs)"
     assert [record.getMessage() for record in caplog.records] == [
-        f"job.db: {told}; the study continues, and marks them"
+        f"job.db: {told}; the study continues and flags these trials"
     ]
     assert study.other_code == told
     assert study.code_of(3) != study.code_of(4) == study.code_of(study.trials[5])

@@ -387,7 +387,7 @@ def test_wrong_reports_are_refused_in_a_line():
     ("arguments", "message"),
     [
         ({"scheduler": "medain", "steps": 3}, "there is no scheduler 'medain'; did you mean 'median'"),
-        ({"scheduler": "median"}, "the scheduler median needs trials that report as they go"),
+        ({"scheduler": "median"}, "the scheduler median needs trials that report intermediate results"),
         ({"scheduler": "median", "steps": 3, "scheduler_options": {"grase": 1}}, "median has no option 'grase'; did"),
         ({"scheduler": "median", "steps": 3, "scheduler_options": {"grace": 0}}, "grace must be at least 1, got 0"),
         ({"scheduler": "asha", "steps": 3, "scheduler_options": {"grace": 3}}, "asha: grace must be below .* 3, got 3"),

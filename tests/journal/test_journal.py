@@ -569,7 +569,7 @@ def test_a_directory_is_no_journal(path):
 @pytest.mark.timeout(20)
 def test_a_pipe_is_refused_without_waiting(path):
     os.mkfifo(path)
-    refused(path, "it is no regular file; give a file")
+    refused(path, "it is not a regular file; give a file")
 
 
 def test_the_database_of_another_program_is_no_journal(path):

@@ -51,7 +51,7 @@ def run(name, trials, seed=0, **options):
 
 
 def test_studies_without_context_are_refused(name):
-    with pytest.raises(MethodError, match="declares no context; declare it beside the space"):
+    with pytest.raises(MethodError, match="declares no context; declare it next to the space"):
         propose(name, Met(floats(2), None))
 
 

@@ -374,7 +374,7 @@ def test_results_from_elsewhere_bring_all_their_numbers(tmp_path):
     ]
     with pytest.raises(JournalError, match=r"none of its 4 results fits the space: .* has no watts"):
         known_from(study, Goals.of(METRICS, {"watts": "<= 9"}), raybo.Space(SPACE))
-    with pytest.raises(JournalError, match="it wants max accuracy, min seconds, and this study min loss"):
+    with pytest.raises(JournalError, match="it optimises max accuracy, min seconds, this study min loss"):
         known_from(study, Goals.of(metric="loss", mode="min"), raybo.Space(SPACE))
 
 

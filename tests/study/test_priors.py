@@ -433,7 +433,7 @@ def test_journals_beside_the_study_that_fit_are_its_priors(earlier, tmp_path):
     description = Searcher(SPACE, "auto", "min", 3).description
     assert begun(path, description, "auto", trials=1) == 1
     assert begun(path, description, "auto") == 0
-    with pytest.raises(JournalError, match='prior "auto" takes the journals beside the study'):
+    with pytest.raises(JournalError, match='prior "auto" takes the journals next to the study'):
         Searcher(SPACE, prior="auto")
 
 
@@ -468,8 +468,8 @@ def bad_priors(tmp_path, earlier):
         (tmp_path / "text.db", JournalError, "text.db: "),
         (tmp_path / "empty.db", JournalError, "empty.db"),
         (tmp_path / "missing.db", JournalError, "missing.db"),
-        (tmp_path / "none", JournalError, "no journal there is a prior for this study"),
-        (str(tmp_path / "x*.db"), JournalError, "no journal there is a prior for this study"),
+        (tmp_path / "none", JournalError, "no journal there can serve as a prior for this study"),
+        (str(tmp_path / "x*.db"), JournalError, "no journal there can serve as a prior for this study"),
         (written(tmp_path / "one.db", one), JournalError, "one.db: it has 1 result, and a prior needs at least 3"),
         (written(tmp_path / "same.db", same), JournalError, "same.db: all its results are equal"),
         (written(tmp_path / "other.db", other), SpaceError, "other.db: it has no parameter in common with this study"),
@@ -618,7 +618,7 @@ def test_tune_begins_with_the_priors_that_it_names(earlier, tmp_path, caplog):
     for prior in ("auto", ("auto",)):  # in Python, and as the command line has it
         alone = nothing_beside(tmp_path / str(prior))
         raybo.tune(tuned, trials=1, prior=prior, in_process=True, seed=1, storage=alone, watch=False)
-    assert caplog.messages == 2 * ["job.db: no journal beside it is a prior for this study"]
+    assert caplog.messages == 2 * ["job.db: no journal in its directory can serve as a prior for this study"]
     many = [study(SPACE, job(), 3, "random", seed=seed) for seed in range(10)]
     notes.clear()
     raybo.tune(tuned, trials=1, prior=many, in_process=True, seed=1, watch=watch)
@@ -847,7 +847,7 @@ def test_numbers_between_two_integers_go_to_the_nearest(step, value, nearest):
 def test_a_metric_that_was_wanted_the_other_way_round_is_named():
     old = study(LINE, lambda c: c["x"], 5, method="random", mode="max")
     prior = new_priors(old, wanted(LINE, mode="min"))[0]
-    assert prior.in_words(["x"]).endswith("knows all parameters; it wanted value the other way round)")
+    assert prior.in_words(["x"]).endswith("knows all parameters; it optimised value in the other direction)")
 
 
 def test_names_and_patterns_of_priors(tmp_path):

@@ -143,7 +143,7 @@ def test_an_overlapping_space_takes_what_fits():
 
 
 def test_invalid_warm_starts_are_refused_with_the_reason(tmp_path):
-    with pytest.raises(JournalError, match="it wants max score, and this study min score"):
+    with pytest.raises(JournalError, match="it optimises max score, this study min score"):
         warm_start.known_from(other_study(configs=[config()]), replace(GOALS, modes=("min",)), SPACE)
     with pytest.raises(JournalError, match="it has no results yet"):
         warm_start.known_from(other_study(), GOALS, SPACE)

@@ -105,7 +105,7 @@ def test_requests_need_a_study_that_listens(journal):
         assert requests.listen(journal)
         assert actions.possible(journal, is_running=True)["stop"] is True
         assert "worker is free" in actions.enqueue(followed, [1, None, 3, 0.5])
-        with pytest.raises(raybo.TrialError, match="enqueued before, and waits"):
+        with pytest.raises(raybo.TrialError, match="is already queued"):
             actions.enqueue(followed, [1, None, 3, 0.5])
         actions.stop(followed)
         asked = requests.waiting(journal)

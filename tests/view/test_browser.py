@@ -68,7 +68,7 @@ def test_the_page_is_live_and_whole(browser, tmp_path, width, scheme):
         tab.keyboard.press("Enter")
         tab.wait_for_selector("h1:has-text('Trial')")
         tab.fill("textarea", "a note")
-        tab.click("text=Take a note")
+        tab.click("text=Add note")
         tab.wait_for_selector(".notes li")
         assert tab.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
         assert messages == []

@@ -1,1 +1,1 @@
-"""The default method and the yardsticks: see docs/default.md."""
+"""The default method and baselines: see docs/default.md."""

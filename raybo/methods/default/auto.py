@@ -15,7 +15,7 @@ What it does, and why:
   `committee`. Their length-scales are expected at a third of the cube's side in every dimension: priors that grow with
   the dimension take most functions for smoother than they are. Those of choices, of which any two are 1 apart, are
   expected at 3, so that what one choice is worth is learnt from configurations that differ in others.
-- The point of the highest expected improvement or upper confidence bound of 1.5 standard deviations, in the mean over
+- The point of the highest expected improvement or upper confidence bound of 1.5 standard deviations, averaged over
   the models. Which of the two is drawn anew each time: they fail in different places, and many workers asking at once
   are spread by it.
 - Every fourth proposal is the highest bound of four standard deviations while the plain model, leaving each trial out,
@@ -93,7 +93,7 @@ NAMES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Auto(Method):
-    """Expected improvement or an upper confidence bound, chosen at random, in the mean over three Gaussian processes.
+    """Expected improvement or an upper confidence bound, chosen at random, averaged over three Gaussian processes.
 
     raybo's own; docs/evidence/default.md shows what each part is worth.
     """
@@ -171,7 +171,7 @@ def first_point(history: History, rng: np.random.Generator) -> Proposal:
 
 
 def propose_by_committee(history: History, rng: np.random.Generator, members: Sequence[str]) -> Proposal:
-    """Return the maximiser of one of the two acquisitions, in the mean over the models."""
+    """Return the maximiser of one of the two acquisitions, averaged over the models."""
     models = committee_of(history, members)
 
     def maximise(acquisition: Acquisition) -> Solution:

@@ -1,4 +1,4 @@
-// What the page can change: stop a study, enqueue a configuration, take a note.
+// What the page can change: stop a study, enqueue a configuration, add a note.
 
 import { ask } from "./api.js";
 import { el, fill, moment, shown } from "./dom.js";
@@ -53,7 +53,7 @@ export function enqueueForm(id, study) {
     },
   }, fields.map(({ node }) => node), el("div", { class: "bar" }, button));
   const rules = study.rules.length ? el("p", { class: "quiet" }, `Every configuration satisfies ${study.rules.join("; ")}.`) : null;
-  const hint = el("p", { class: "quiet" }, "What is left empty is proposed.");
+  const hint = el("p", { class: "quiet" }, "Fields left empty are filled in by the method.");
   return [hint, rules, form, says];
 }
 
@@ -81,7 +81,7 @@ export class Notes {
     this.said = "";
     const says = el("span", { role: "status" });
     const text = el("textarea", { rows: 2, maxLength: 4000, required: true, "aria-label": "A note", placeholder: trial === null ? "A note about this study" : "A note about this trial" });
-    const button = el("button", { type: "submit" }, "Take a note");
+    const button = el("button", { type: "submit" }, "Add note");
     const form = el("form", {
       onsubmit: (event) => {
         event.preventDefault();
