@@ -504,3 +504,41 @@ def test_killed_workers_on_one_storage_lose_nothing(tmp_path: Path):
     assert study.best_value < 1e-3
     points = [tuple(trial.params.values()) for trial in study.trials]
     assert len(set(points)) == len(points)
+
+
+@pytest.mark.parametrize("steps", [range(0, 1000, 10), range(10, 1000, 10), range(1000, 101_000, 1000)])
+def test_curves_keep_their_reports_whatever_their_steps(steps):
+    study = create()
+
+    def objective(trial):
+        x = trial.suggest_float("x", 0, 1)
+        for i, step in enumerate(steps):
+            trial.report(x, step)
+            if trial.number == 1 and i == 6:
+                raise optuna.TrialPruned
+        return x
+
+    study.optimize(objective, n_trials=3)
+    whole, pruned, _ = (dict(record.reports) for record in history_of(study).records)
+    assert 45 <= len(whole) <= 51
+    assert max(pruned) in whole
+
+
+def test_trials_with_parameters_of_the_user_are_not_explained_by_the_method():
+    study = create()
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1) + trial.suggest_categorical("c", [1, 2]), n_trials=3)
+    study.enqueue_trial({"x": 0.95})
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1) + trial.suggest_categorical("c", [1, 2]), n_trials=2)
+    texts = [study.sampler.explain(trial) for trial in study.trials]
+    assert [text == "given by the user, in part or as a whole" for text in texts] == [False, False, False, True, False]
+
+
+def test_a_method_without_constraints_is_refused_before_a_trial_is_paid_for():
+    with pytest.raises(MethodError, match="turbo"):
+        RayboSampler("turbo", constraints_func=lambda trial: [0.0])
+
+
+@pytest.mark.parametrize(("option", "place"), [("direction", "create_study"), ("n_jobs", "study.optimize")])
+def test_options_of_optuna_are_shown_their_place(option, place):
+    with pytest.raises(MethodError, match=f"^there is no option '{option}': give it to {place}"):
+        RayboSampler(**{option: 3})

@@ -890,3 +890,56 @@ def test_a_budget_enters_the_proposals_and_ends_the_search(tmp_path):
     assert any("takes" in trial.tags for trial in asker.trials)
     with pytest.raises(MethodError, match="budget must be seconds, or a time"):
         RayboSearch(space, budget="2x")
+
+
+def test_a_budget_counts_trials_that_fail_or_say_nothing_at_their_end():
+    searcher = search(budget=100)
+    for name in ("a", "b"):
+        assert isinstance(searcher.suggest(name), dict)
+        searcher.on_trial_result(name, {"loss": 0.5, "time_total_s": 45.0})
+    searcher.on_trial_complete("a", error=True)
+    searcher.on_trial_complete("b")
+    assert searcher._spent() == 90.0
+    searcher.suggest("c")
+    searcher.on_trial_result("c", {"time_total_s": 12.0})
+    searcher.on_trial_complete("c", error=True)
+    assert searcher.suggest("d") == Searcher.FINISHED
+
+
+def test_without_reports_a_budget_counts_by_the_clock(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("raybo.integrations.ray_tune.time.monotonic", lambda: now[0])
+    searcher = search(budget=100)
+    searcher.suggest("a")
+    now[0] = 30.0
+    searcher.on_trial_complete("a", {"loss": 0.5})  # as a Repeater tells it
+    assert searcher._spent() == 30.0
+
+
+def test_a_trial_that_ends_by_itself_is_not_pruned():
+    searcher = search(steps=10)
+    for name in ("stopped", "done"):
+        searcher.suggest(name)
+        for step in range(1, 5):
+            result = {"loss": 1.0 / step, "training_iteration": step, "done": name == "done" and step == 4}
+            searcher.on_trial_result(name, result)
+        searcher.on_trial_complete(name, result)
+    assert [trial.state for trial in trials_of(searcher)] == [State.PRUNED, State.FINISHED]
+
+
+@pytest.mark.parametrize(
+    ("option", "place"),
+    [("max_concurrent", "max_concurrent_trials"), ("num_samples", "num_samples"), ("pruner", "scheduler")],
+)
+def test_options_of_tune_are_shown_their_place(option, place):
+    with pytest.raises(MethodError, match=rf"^there is no option '{option}': set TuneConfig\({place}="):
+        RayboSearch(**{option: 3})
+
+
+def test_a_repeater_passes_on_one_metric(caplog):
+    several = RayboSearch(space={"x": tune.uniform(0, 1)}, metrics={"loss": "min", "size": "min"})
+    with pytest.raises(MethodError, match="a Repeater passes on the mean of one metric"):
+        Repeater(several, repeat=2).set_search_properties(None, None, {})
+    one = RayboSearch(metric="loss", mode="min")
+    assert Repeater(one, repeat=2).set_search_properties("loss", "min", {"x": tune.uniform(0, 1)})
+    assert "to start several at" not in caplog.text  # which a Repeater does not pass on

@@ -581,3 +581,39 @@ def test_earlier_studies_say_where_to_begin():
     X, y = load_iris(return_X_y=True)
     search = RayboSearchCV(SVC(), space, n_iter=2, cv=3, prior=old, random_state=0)
     assert abs(np.log10(clone(search).fit(X, y).searcher_.trials[0].config["C"]) - 1.0) < 0.3
+
+
+def test_a_distribution_of_listed_values_is_a_choice_among_them():
+    ordered = space_of({"max_depth": stats.rv_discrete(values=([2, 8, 64], [0.3, 0.3, 0.4]))})
+    assert ordered.template["max_depth"] == raybo.Ordinal([2, 8, 64])
+
+
+@pytest.mark.parametrize("where", ["dict", "space"])
+def test_nested_parameters_are_refused(where):
+    nested = {"kernel": raybo.Categorical([{"kernel": "rbf", "gamma": raybo.Float(0, 1)}, {"kernel": "linear"}])}
+    with pytest.raises(SpaceError, match=r"^kernel: scikit-learn's parameters are not nested; write a list of dicts"):
+        space_of(nested if where == "dict" else raybo.Space(nested))
+    weights = {"class_weight": [{0: 1, 1: 2}, {0: 2, 1: 1}]}  # a dict without parameters is a value
+    assert space_of(weights).d == 1
+
+
+def test_a_misspelt_refit_is_refused():
+    with pytest.raises(ValueError, match=r"^refit must be True, False, a function or 'recommended', got 'recomended'"):
+        RayboSearchCV(SVC(), {"C": [1.0, 2.0]}, n_iter=2, refit="recomended").fit(X, Y)
+
+
+@pytest.mark.slow
+def test_a_search_in_a_task_of_ray_does_not_wait_for_itself():
+    import ray
+
+    ray.init(num_cpus=1, include_dashboard=False, logging_level="error")
+    try:
+
+        @ray.remote(num_cpus=1)
+        def search():
+            found = RayboSearchCV(SVC(), {"C": [1.0, 2.0, 3.0]}, n_iter=3, method="sobol", n_jobs=2, random_state=0)
+            return found.fit(*load_iris(return_X_y=True)).best_score_
+
+        assert ray.get(search.remote(), timeout=120) > 0.9
+    finally:
+        ray.shutdown()

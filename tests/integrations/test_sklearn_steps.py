@@ -10,6 +10,8 @@ from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
 from sklearn.model_selection import GridSearchCV, check_cv
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -239,3 +241,17 @@ def test_folds_on_ray_learn_equal_steps():
     there = search(SGDClassifier(random_state=0), ALPHA, n_jobs=2, **ASHA).fit(X, Y)
     np.testing.assert_array_equal(here.cv_results_["mean_test_score"], there.cv_results_["mean_test_score"])
     np.testing.assert_array_equal(here.cv_results_["n_steps"], there.cv_results_["n_steps"])
+
+
+def test_partial_fit_learns_several_outputs_and_labels():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3))
+    Y = np.column_stack([X[:, 0] > 0, X[:, 1] > 0, X[:, 2] > 0]).astype(int)
+    several = MultiOutputClassifier(SGDClassifier(random_state=0))
+    found = RayboSearchCV(several, {"estimator__alpha": [1e-4, 1e-3]}, n_iter=2, steps=2, cv=2, method="sobol").fit(
+        X, Y
+    )
+    assert found.best_score_ > 0.3
+    labels = MLPClassifier((8,), random_state=0)
+    found = RayboSearchCV(labels, {"alpha": [1e-4, 1e-3]}, n_iter=2, steps=2, cv=2, method="sobol").fit(X, Y)
+    assert np.isfinite(found.best_score_)
