@@ -115,7 +115,7 @@ def compare(
 
     --json prints an object with the keys directory, runs and verdicts. A run: problem, method, seed, mode and numbers,
     the measures of runs.csv by name. A verdict: problem, claim, verdict, better and worse (medians), difference and
-    interval (95 %) in the claim's favour, p (corrected for all claims) and pairs.
+    interval (95%) in the claim's favour, p (corrected for all claims) and pairs.
     """
     at_most_one(ctx, "in_process", "here", "address")
     at_most_one(ctx, "in_process", "here", "workers")

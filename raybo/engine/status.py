@@ -112,7 +112,7 @@ class Status:
     @property
     def apart(self) -> str:
         """A clause, after a comma, about trials that were pruned, are paused or run again; empty if there are none."""
-        saved = f" ({100 * self.saved:.0f} % of the steps saved)" if self.saved else ""
+        saved = f" ({100 * self.saved:.0f}% of the steps saved)" if self.saved else ""
         pruned = f", {self.pruned} pruned{saved}" if self.pruned else ""
         confirming = f", {self.confirming} of them to confirm" if self.confirming else ""
         return pruned + (f", {self.paused} paused" if self.paused else "") + confirming

@@ -118,7 +118,7 @@ def _like_earlier_studies(tags: Tags) -> str:
     """Return why a first point of earlier studies was proposed."""
     weights = [f"{weight:.2g}" for weight in tags["priors"]]
     who = "an earlier study" if len(weights) == 1 else f"{len(weights)} earlier studies ({_few(weights)})"
-    return f"like {who}: expected among the best {max(1.0, 100.0 * tags['best_share']):.0f} %"
+    return f"like {who}: expected among the best {max(1.0, 100.0 * tags['best_share']):.0f}%"
 
 
 def _few(weights: Sequence[str]) -> str:

@@ -34,7 +34,7 @@ T = TypeVar("T")
 Expected: TypeAlias = tuple[float, float]  # mean and standard deviation, in the user's sign and units
 
 EXPECTED = ("expected", "expected_sd")  # names of both, in a trial's details and in exports
-NINETY = 1.645  # standard deviations on either side of the mean of a normal law that hold 90 % of it
+NINETY = 1.645  # standard deviations on either side of the mean of a normal law that hold 90% of it
 SMALL = 1e-4  # numbers that zeros would hide
 LIKELY = 2_000  # trials of which a model may expect most: those with the best values
 
@@ -321,14 +321,14 @@ class Findings:
 
 
 def interval(mean: float, sd: float) -> str:
-    """Return a mean and its 90 % interval in words, with the digits that the standard deviation leaves."""
+    """Return a mean and its 90% interval in words, with the digits that the standard deviation leaves."""
     places = 0 if not 0.0 < sd < math.inf else 1 - math.floor(math.log10(sd))
     low, high = mean - NINETY * sd, mean + NINETY * sd
     if 0.0 < max(-low, high) < SMALL:
         texts = [f"{x:.2g}" for x in (mean, low, high)]
     else:
         texts = [f"{x:.{places}f}" if 0 < places <= 9 and abs(x) < 1e6 else f"{x:.6g}" for x in (mean, low, high)]
-    return f"{texts[0]} (90 % interval {texts[1]} to {texts[2]})"
+    return f"{texts[0]} (90% interval {texts[1]} to {texts[2]})"
 
 
 def expected_gain(history: History, x: Array) -> float | None:

@@ -71,7 +71,7 @@ def curves(study: Study) -> ReportFigure | None:
     if pruned:
         rules = {trial.details.get("rule") for trial in study.trials if trial.state is State.PRUNED}
         by = f" by {study.description.scheduler}" if rules == {study.description.scheduler} else ""
-        share = f", which saved {100 * saved:.0f} % of the steps of the trials that ended" if saved else ""
+        share = f", which saved {100 * saved:.0f}% of the steps of the trials that ended" if saved else ""
         caption += f" The {pruned} pale ones were pruned{by}{share}."
     caption += " Dashed lines are rungs, at which trials are compared." if rungs(study) else ""
     judged = study.description.judged

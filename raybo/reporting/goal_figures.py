@@ -227,7 +227,7 @@ def success(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure 
         return None
     go = plotly()
     fig = figure(height=430)
-    colours = {"colorscale": SCALE, "zmin": 0.0, "zmax": 100.0, "hovertemplate": "%{z:.0f} %<extra></extra>"}
+    colours = {"colorscale": SCALE, "zmin": 0.0, "zmax": 100.0, "hovertemplate": "%{z:.0f}%<extra></extra>"}
     bar = {"title": {"text": "succeeds, %", "side": "right"}, "thickness": 14}
     fig.add_trace(go.Heatmap(x=x, y=y, z=likely, colorbar=bar, **colours))
     done = [trial for trial in study.trials if trial.state is State.FINISHED]

@@ -36,10 +36,10 @@ SAMPLED_POINTS = 150  # trials at most that the hyperparameters are sampled from
 
 @dataclass(frozen=True, eq=False)
 class Importance:
-    """Indices of each parameter: the median over the draws, and the ends of its 90 % interval.
+    """Indices of each parameter: the median over the draws, and the ends of its 90% interval.
 
     Attributes:
-        main, total: (3, d), the 5 %, 50 % and 95 % quantiles.
+        main, total: (3, d), the 5%, 50% and 95% quantiles.
         is_log: true if they are those of the metric's logarithm.
     """
 

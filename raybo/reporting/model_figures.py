@@ -88,7 +88,7 @@ def slices(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure:
     more = "" if len(axes) == study.space.d else f" The {len(axes)} that matter most of {study.space.d} are shown."
     more += frame.note + _elsewhere(study) + emulator.left_out + subsample_note(finished)
     caption = (
-        f"Posterior median and 80 % interval of the objective along one parameter, the others as in "
+        f"Posterior median and 80% interval of the objective along one parameter, the others as in "
         f"{leader_in_words(study)}; blue marks are all finished trials, whatever their other values.{more}"
     )
     return ReportFigure("slices", f"Slices through {leader_in_words(study)}", caption, fig)

@@ -67,7 +67,7 @@ def importance_bars(study: Study, emulator: Emulator, found: Importance) -> Repo
     fig.update_yaxes(automargin=True, showgrid=False)
     caption = (
         f"First-order and total Sobol indices: the share of the variance of {objective} over the space that a "
-        f"parameter explains alone, and with its interactions. Whiskers are 90 % posterior intervals"
+        f"parameter explains alone, and with its interactions. Whiskers are 90% posterior intervals"
         f"{'' if study.description.method in DESIGNS else SEARCHED}. {_trust(emulator)}{emulator.left_out}"
     )
     return ReportFigure("importance", "Parameter importance", caption, fig)

@@ -200,7 +200,7 @@ def timeline(study: Study) -> ReportFigure | None:
     fig.update_yaxes(categoryorder="array", categoryarray=order[::-1], automargin=True, showgrid=False)
     fig.update_xaxes(title=f"{word} since the study began")
     many = " Trials that followed each other closely share a bar, named by the first." if len(bars) < len(found) else ""
-    share = f"they were busy {100.0 * busy_share(study, found):.0f} % of the time"
+    share = f"they were busy {100.0 * busy_share(study, found):.0f}% of the time"
     away = (
         "while the study ran; its pauses do not count" if pauses_of(study) else "between the first trial and the last"
     )

@@ -55,7 +55,7 @@ def facts(study: Study) -> str:
     if pruned := study.count(State.PRUNED):
         facts.append(("", "pruned" if d.fidelity is None else "of them no whole runs", str(pruned)))
         if saved := saved_share(study.trials, study.steps):
-            facts.append(("", "of the steps saved", f"{100 * saved:.0f} %"))
+            facts.append(("", "of the steps saved", f"{100 * saved:.0f}%"))
     if waiting := study.count(State.PAUSED):
         facts.append(("", "paused", str(waiting)))
     if stopped := study.count(State.STOPPED):

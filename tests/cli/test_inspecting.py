@@ -72,7 +72,7 @@ def test_show_finds_the_best_for_a_context(run, tmp_path):
     code, out, _ = run("show", "met.db", "--context", "load=0.75")
     assert code == 0
     assert out.startswith(f"best at load=0.75: trial {study.best_for({'load': 0.75}).number}, accuracy")
-    assert "(90 % interval" in out
+    assert "(90% interval" in out
     code, out, err = run("show", "met.db", "--context", "load=high")
     assert (code, out) == (1, "")
     assert "context load: a number is needed, got 'high'" in err

@@ -46,7 +46,7 @@ def test_a_status_is_one_line():
     assert line == "12/60 trials, best 0.987654 (trial 7), 4 running, 2 failed, suggestion 12 ms, 62.1 min left"
     pruned = str(dataclasses.replace(STATUS, pruned=3, saved=0.25))
     assert pruned.startswith("15/60 trials, ")
-    assert ", 3 pruned (25 % of the steps saved)" in pruned
+    assert ", 3 pruned (25% of the steps saved)" in pruned
     assert str(NEW) == "0/60 trials, best none yet, 0 running, 0 failed"
 
 

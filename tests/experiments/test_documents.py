@@ -112,7 +112,7 @@ def pooled_on_h1(top, read):
     means = [f"{side.mean():.2f} (sd {side.std(ddof=1):.2f})" for side in (ours, theirs)]
     return (
         f"mean regrets of {means[0]} and {means[1]} over the {len(seeds)} seeds of three folders, "
-        f"{ours.mean() / theirs.mean():.2f} times (95 % interval {low:.2f} to {high:.2f}); by folder the ratio is "
+        f"{ours.mean() / theirs.mean():.2f} times (95% interval {low:.2f} to {high:.2f}); by folder the ratio is "
         f"{each[0]:.2f}, {each[1]:.2f} and {each[2]:.2f}"
     )
 
@@ -142,7 +142,7 @@ def unknown_hyperparameters():
         "Smooth functions are the price. The paper calls `uhe` comparable there with `map` and `mcmc`, without a "
         "number; by our bar, at most twice their regret, it is not. On Branin and Hartmann-3 its median regrets are "
         f"{ends[0]}, those of `map` {ends[1]}, and those of `mcmc` {ends[2]}. A linear axis would hide that: "
-        "on Branin it is less than 0.1 % of the function's range."
+        "on Branin it is less than 0.1% of the function's range."
     )
     smooth = Results("uhe-smooth")
     refitted, dosed = "UHE-BO, noise refitted", "Random+EXP3"

@@ -69,7 +69,7 @@ def test_the_first_points_are_where_earlier_ones_were_best(earlier):
     assert [config["kind"] for config in (first, second)] == ["b", "b"]
     assert job()(first) < 0.5
     assert first != second
-    assert searcher.explain(0) == "like 3 earlier studies (0.33, 0.33, 0.33): expected among the best 1 %"
+    assert searcher.explain(0) == "like 3 earlier studies (0.33, 0.33, 0.33): expected among the best 1%"
     assert [trial.origin for trial in searcher.trials] == [Origin.PRIOR, None, Origin.PRIOR, None]
     assert "acquisition" in searcher.trials[3].tags  # they have taken the place of two points of the design
 

@@ -31,7 +31,7 @@ START_SECONDS = 180.0  # limit for the start of a local Ray
 _SETTINGS = b"\x04"
 _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + _SETTINGS + b"\0\0\0\0\0"
 HELPERS = ("start_api_server", "start_monitor", "start_log_monitor")  # methods of Ray's node
-OBJECT_STORE_BYTES = 200 * 2**20  # a study's objects are small; Ray's default would be 30 % of the memory
+OBJECT_STORE_BYTES = 200 * 2**20  # a study's objects are small; Ray's default would be 30% of the memory
 
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",

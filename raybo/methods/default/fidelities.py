@@ -221,5 +221,5 @@ def explain_fidelity(tags: Tags) -> str:
     """Return why a configuration and its fidelity were proposed; empty if these are not the tags of such a proposal."""
     if LOOK not in tags:
         return ""
-    what = "a whole run" if tags[LOOK] == 1.0 else f"a look at {100 * tags[LOOK]:.3g} % of a whole run"
+    what = "a whole run" if tags[LOOK] == 1.0 else f"a look at {100 * tags[LOOK]:.3g}% of a whole run"
     return f"{what}, {RULES[tags[BECAUSE]]}: as a whole run, {prediction_in_words(tags)}"

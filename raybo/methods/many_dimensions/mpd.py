@@ -72,7 +72,7 @@ class Mpd(LocalOptions):
     def explain(self, tags: Tags) -> str:
         """Explain the phase and the point's prediction."""
         if "probability" in tags:
-            sure = f"would be sure of the direction of ascent to {100.0 * tags['probability']:.0f} %"
+            sure = f"would be sure of the direction of ascent to {100.0 * tags['probability']:.0f}%"
             return f"iteration {tags['iteration']}: explores around the centre; {sure}"
         return explain(tags)
 

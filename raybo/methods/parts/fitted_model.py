@@ -38,7 +38,7 @@ from raybo.record.events import Tags
 from raybo.space import Array
 from raybo.surrogate import GP, Outputs
 
-NINETY = 1.6449  # sd on either side of the mean: the 90 % interval of a normal law
+NINETY = 1.6449  # sd on either side of the mean: the 90% interval of a normal law
 
 
 class FittedModel(Protocol):
@@ -154,9 +154,9 @@ class FittedSurrogate(Generic[S_co]):
         return {**tags, EXPECTS: [expected]} if expected else tags
 
     def _expected(self, x: Array) -> list[float]:  # (d,)
-        """Return the maximised value that all members together expect, with its 90 % interval and the best known one.
+        """Return the maximised value that all members together expect, with its 90% interval and the best known one.
 
-        Its 5 %, 50 % and 95 % points and, once a trial has finished, the incumbent, with six digits; empty if one of
+        Its 5%, 50% and 95% points and, once a trial has finished, the incumbent, with six digits; empty if one of
         them is not finite.
         """
         seen = self.known if self.seen is None else self.seen

@@ -1,7 +1,7 @@
 """Shares design, model and search among the methods of Ha et al., which then differ only in what is compared.
 
 Ha et al., "Provably Efficient Bayesian Optimization with Unknown Gaussian Process Hyperparameter Estimation",
-arXiv:2306.06844, section 6 and appendix C. That paper's beta = 1.96 is the normal distribution's 97.5 % quantile, and
+arXiv:2306.06844, section 6 and appendix C. That paper's beta = 1.96 is the normal distribution's 97.5% quantile, and
 multiplies the standard deviation: kappa here. "Gamma(10^-3, 10)" is read as GPy's constructor reads it, shape and rate,
 on the logarithms with their Jacobian: without it the density has no mode. Ours, since the paper gives none: 3 d uniform
 points at first; observations standardised; 1,500 uniform candidates and 200 around the best point, climbed from 4.

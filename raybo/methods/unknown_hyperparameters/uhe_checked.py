@@ -104,7 +104,7 @@ class UheChecked(unknown.AcquisitionOptions):
         if "known" not in tags:
             return f"{point}; by uhe's fit" if HONEST in tags else point
         which = "uhe's fit, for the usual one" if HONEST in tags else "the usual fit, which"
-        return f"{point}; by {which} explains {100 * tags['known']:.0f} % of the cube"
+        return f"{point}; by {which} explains {100 * tags['known']:.0f}% of the cube"
 
 
 def _ends(history: History, T: int) -> bool:

@@ -110,7 +110,7 @@ function cards(study, { front, recommended }) {
   if (study.running && study.planned && study.done && study.done < study.planned) {
     const share = study.done / study.planned;
     const progress = el("progress", { max: study.planned, value: study.done, "aria-label": "trials that have ended" });
-    made.push(el("div", { class: "fact" }, progress, el("span", {}, `${Math.round(100 * share)} % of the trials`)));
+    made.push(el("div", { class: "fact" }, progress, el("span", {}, `${Math.round(100 * share)}% of the trials`)));
   }
   return made;
 }
