@@ -62,7 +62,7 @@ function field(parameter, study) {
   let input;
   if (parameter.kind === "choice") {
     input = el("select", {}, el("option", { value: "" }, "(proposed)"),
-      parameter.choices.map((choice, i) => el("option", { value: String(i), selected: choice === shown(best) }, choice)));
+      parameter.choices.map((choice, i) => el("option", { value: String(i), selected: choice === shown(best) || (typeof best === "number" && Number(choice) === best) }, choice)));
   } else {
     input = el("input", {
       type: "number", min: String(parameter.low), max: String(parameter.high), placeholder: "proposed",
