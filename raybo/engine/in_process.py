@@ -22,7 +22,7 @@ from typing import Any
 
 from raybo.common.messages import in_words
 from raybo.engine.interruptions import Guard, OutOfTime
-from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
+from raybo.engine.lifecycle import Life, Occurrence, Phase, Step, event_after
 from raybo.engine.outlet import UNREAD, Outlet, Unwritable
 from raybo.engine.plan import Plan
 from raybo.engine.progress import Watch
@@ -38,7 +38,7 @@ from raybo.job.current_trial import CurrentTrial, running
 from raybo.job.objective import Objective
 from raybo.job.shared_data import Shared
 from raybo.journal import requests
-from raybo.record.events import KINDS, LOST, MEMORY, STOP_REASON, Asked, Begun, ContextObserved, EventData
+from raybo.record.events import STOP_REASON, Asked, Begun, ContextObserved, EventData
 from raybo.record.origin import Origin
 from raybo.record.states import State
 from raybo.searcher import trial_seed
@@ -78,7 +78,7 @@ class InProcess:
     def __init__(self, plan: Plan, objective: Objective, watch: Watch | None) -> None:
         self.plan, self.objective, self.watch = plan, objective, watch
         self.log = EventLog(plan, objective, Timings(1, True))
-        self.ending = Ending(self.log, plan.options.keep_going)
+        self.ending = Ending(self.log)
         self.judge = Judge(self.log, self._apply)
         self._guard = Guard()
         self._outlet = Outlet()
@@ -136,7 +136,7 @@ class InProcess:
     def _next(self) -> Life | None:
         """Return the next trial to run, committed; None if the study has ended."""
         self._perform_requests()
-        self._check_time()
+        self._check_budget()
         with self._guard:
             if self.ending.stopped:
                 return None
@@ -247,7 +247,7 @@ class InProcess:
                         self.log.searcher.history.cost,
                     )
             except OutOfTime:
-                self._check_time()
+                self._check_budget()
                 if self.ending.stopped:
                     return Occurrence.STOPPED, {"reason": self.ending.stopped}
                 return self._over_limit()
@@ -263,7 +263,7 @@ class InProcess:
             if current.life.phase is not Phase.RUNNING:
                 return answer
             self._perform_requests(stops_only=True)
-            self._check_time()
+            self._check_budget()
             if self.ending.stopped:
                 self._apply(current, Occurrence.STOPPED, {"reason": self.ending.stopped})
             elif ends is not None and time.monotonic() > ends:
@@ -286,17 +286,12 @@ class InProcess:
         life = trial.life
         if self.log.clock is not None:
             self.log.clock.set_processes(int(life.phase is Phase.RUNNING))
-        if following.record is None:
+        event = event_after(life, following, occurrence, data)
+        if event is None:
             return following
-        data = {**data, "attempt": life.attempt}
         if following.submit:
-            data["losses"] = life.losses
             self.log.losses[life.trial] = life.losses
-        if life.phase is Phase.LOST:
-            data["kind"] = LOST
-        elif occurrence is Occurrence.OUT_OF_MEMORY and following.free:
-            data["kind"] = MEMORY
-        self.log.add(KINDS[following.record].of(life.trial, data))
+        self.log.add(event)
         if reason := self.ending.hopeless(1):
             self._stop(reason)
         self.ending.check_enough()
@@ -328,15 +323,10 @@ class InProcess:
                 )
                 self._apply(waiting, Occurrence.STOPPED, {"reason": self.ending.stopped})
 
-    def _check_time(self) -> None:
+    def _check_budget(self) -> None:
         """End the study if its budget is used."""
-        clock = self.log.clock
-        if clock is None or not clock.is_over:
-            return
-        if self.plan.options.let_finish:
-            self.ending.finish(clock.reason)
-        else:
-            self._stop(clock.reason)
+        if reason := self.ending.over_budget():
+            self._stop(reason)
 
     def _seconds_left(self, ends: float | None) -> float | None:
         """Return for how many seconds a trial may run that has to end at this time; None for as long as it likes."""
