@@ -52,7 +52,7 @@ class Ending:
         if self._is_hopeless or self.stopped or self._options.keep_going or not failures.is_hopeless(workers):
             return ""
         self._is_hopeless = True
-        return f"the first {failures.count} trials all failed alike: {failures.reason}"
+        return f"the first {failures.count} trials all failed with the same error: {failures.reason}"
 
     def check_enough(self) -> None:
         """Ask for no further proposal once a limit on the search is reached, or nothing comes of the trials."""
@@ -64,12 +64,12 @@ class Ending:
         count = self._log.fruitless
         if self._options.keep_going or self._log.plan.trials is not None or count < FRUITLESS:
             return ""
-        return f"the last {count} trials have failed, or cost nothing; --keep-going (keep_going=True) goes on"
+        return f"the last {count} trials failed or had no cost; use --keep-going (keep_going=True) to continue"
 
     def raise_if_hopeless(self) -> None:
         """Raise TrialError if the study was stopped because its first trials all failed alike."""
         if self._is_hopeless:
             raise TrialError(
-                f"{self.stopped}; fix that and run them again with --retry-failed (retry_failed=True), or go on "
-                "with --keep-going (keep_going=True)"
+                f"{self.stopped}; fix the cause and rerun them with --retry-failed (retry_failed=True), or "
+                "continue with --keep-going (keep_going=True)"
             )

@@ -134,7 +134,7 @@ class TrialRuns:
         news, self.leaving = leaving - self.leaving, self.leaving | leaving
         for number, dispatched in self.dispatched.items():
             if not news.isdisjoint(filter(None, dispatched.nodes)):
-                self.log.note(f"trial {number}: its node is about to go")
+                self.log.note(f"trial {number}: its node is about to be removed")
 
     # ---- what trials send, of an attempt that may be over
 
