@@ -14,9 +14,8 @@ import contextlib
 import math
 import threading
 import time
-from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -29,6 +28,7 @@ from raybo.engine.progress import Watch
 from raybo.engine.study.ending import Ending
 from raybo.engine.study.event_log import EventLog
 from raybo.engine.study.timings import Timings
+from raybo.engine.study.trial_queue import INTERRUPTED, TrialQueue
 from raybo.engine.study.verdicts import Judge
 from raybo.engine.trial.artifacts import trial_files
 from raybo.engine.trial.report_sender import Answer, ReportSender
@@ -38,9 +38,7 @@ from raybo.job.current_trial import CurrentTrial, running
 from raybo.job.objective import Objective
 from raybo.job.shared_data import Shared
 from raybo.journal import requests
-from raybo.record.events import STOP_REASON, Asked, Begun, ContextObserved, EventData
-from raybo.record.origin import Origin
-from raybo.record.states import State
+from raybo.record.events import STOP_REASON, Asked, ContextObserved, EventData
 from raybo.searcher import trial_seed
 
 SHOW_SECONDS = 0.2  # between two updates of the display
@@ -83,9 +81,7 @@ class InProcess:
         self._guard = Guard()
         self._outlet = Outlet()
         self._current: _Running | None = None
-        self._interrupted: deque[int] = deque()  # trials that an earlier process left, or that the user has enqueued
-        self._retried: deque[int] = deque()  # trials that had failed and are wanted again
-        self._to_confirm: deque[int] | None = None  # trials whose configurations run again, once that is known
+        self._queue = TrialQueue(self.log)
         self._shown = plan.after
         self._looked = 0.0  # when requests were looked for last, by the monotonic clock
 
@@ -119,19 +115,12 @@ class InProcess:
     def _recover(self) -> None:
         """Find the trials that an earlier process left; one that it had begun has lost its worker."""
         self.judge.recover()
-        for trial in self.log.searcher.trials:
-            if trial.state is not State.PENDING:
-                continue
-            if trial.origin is Origin.ENQUEUED and trial.number not in self.log.touched:
-                self._interrupted.append(trial.number)
-                continue
-            life = Life(trial.number, Phase.RUNNING, trial.attempt, self.log.losses.get(trial.number, 0))
-            lost = _Running(life)
-            reason = {"reason": "the process that ran it was interrupted"}
-            if self._apply(lost, Occurrence.WORKER_LOST, reason).submit:
-                self._interrupted.append(trial.number)
+        for life, has_begun in self._queue.left():
+            lost = _Running(replace(life, phase=Phase.RUNNING))
+            if not has_begun or self._apply(lost, Occurrence.WORKER_LOST, {"reason": INTERRUPTED}).submit:
+                self._queue.first.append(life.trial)
         self.log.commit()
-        self._retried.extend(self.log.wanted_again())
+        self._queue.failed.extend(self.log.wanted_again())
 
     def _next(self) -> Life | None:
         """Return the next trial to run, committed; None if the study has ended."""
@@ -142,37 +131,25 @@ class InProcess:
                 return None
             if (life := self._begun_before()) is not None:
                 return life
-        searcher = self.log.searcher
         if not (self.ending.enough or self.log.has_asked_enough()):
-            return self._asked(self.log.propose(searcher.history))  # which Ctrl-C may cut short
-        if self._to_confirm is None:
-            self._to_confirm = deque(self.log.to_confirm())
-        elif self.log.is_over:
-            self._to_confirm.clear()
-        if not self._to_confirm:
-            return None
-        number = self._to_confirm.popleft()
-        return self._asked(searcher.known(searcher.trials[number].config, Origin.CONFIRMED, {"confirms": number}))
+            return self._asked(self.log.propose(self.log.searcher.history))  # which Ctrl-C may cut short
+        self._queue.begin_confirming()
+        return self._asked(self._queue.confirmation()) if self._queue.is_confirming else None
 
     def _begun_before(self) -> Life | None:
         """Return a trial that exists and is to run now, committed; None if there is none."""
-        trials = self.log.searcher.trials
-        if self._interrupted:
-            trial = trials[self._interrupted.popleft()]
-            if trial.origin is Origin.ENQUEUED and trial.attempt == 1:
-                self.log.add(Begun(trial.number, attempt=1))
-            losses = self.log.losses.get(trial.number, 0)
-            return self._committed(Life(trial.number, attempt=trial.attempt, losses=losses))
-        if self._retried:
-            trial = trials[self._retried.popleft()]
-            phase = Phase.LOST if trial.state is State.LOST else Phase.FAILED
-            life = Life(trial.number, phase, trial.attempt)
-            return self._begun_again(life, Occurrence.WANTED_AGAIN, {"reason": "it had failed, and is retried"})
+        if self._queue.first:
+            return self._committed(self._waiting(self._queue.resumed()))
+        if self._queue.failed:
+            return self._begun_again(*self._queue.retried())
         if not self.ending.enough and (number := self.judge.promoted({})) is not None:
-            trial = trials[number]
-            data = {"step": trial.step, "seen": self.log.newest}
-            return self._begun_again(Life(number, Phase.PAUSED, trial.attempt), Occurrence.PROMOTED, data)
+            return self._begun_again(*self._queue.promoted(number))
         return None
+
+    def _waiting(self, number: int) -> Life:
+        """Return the life of a trial that waits for its next attempt."""
+        attempt = self.log.searcher.trials[number].attempt
+        return Life(number, attempt=attempt, losses=self.log.losses.get(number, 0))
 
     def _asked(self, event: Asked) -> Life:
         with self._guard:
@@ -209,7 +186,7 @@ class InProcess:
                     elif occurrence is Occurrence.LEFT:
                         occurrence, data = self.judge.left(life.trial, data)
                     if self._apply(current, occurrence, data).submit:  # the disk was full
-                        self._interrupted.append(life.trial)
+                        self._queue.first.append(life.trial)
                 self.log.commit()
         except Exception as error:
             cause = f"the study failed: {in_words(error)}"
@@ -316,12 +293,9 @@ class InProcess:
 
     def _stop_lost(self) -> None:
         """Record as stopped the trials that were lost and wait to run again."""
-        for trial in (self.log.searcher.trials[number] for number in self._interrupted):
-            if trial.attempt > 1:  # a configuration that waits for its first stays enqueued
-                waiting = _Running(
-                    Life(trial.number, Phase.WAITING, trial.attempt, self.log.losses.get(trial.number, 0))
-                )
-                self._apply(waiting, Occurrence.STOPPED, {"reason": self.ending.stopped})
+        for life in map(self._waiting, self._queue.first):
+            if life.attempt > 1:  # a configuration that waits for its first stays enqueued
+                self._apply(_Running(life), Occurrence.STOPPED, {"reason": self.ending.stopped})
 
     def _check_budget(self) -> None:
         """End the study if its budget is used."""
@@ -351,7 +325,7 @@ class InProcess:
                 if asked is not None:
                     with self._guard:
                         added = self.log.add(asked)
-                        self._interrupted.append(added.trial)
+                        self._queue.first.append(added.trial)
                         self.log.commit()
                 request.done()
 

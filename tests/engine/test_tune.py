@@ -446,7 +446,9 @@ def mended_by(file):
 @pytest.mark.slow
 def test_failed_trials_run_again_under_their_own_numbers(path):
     job = mended_by(path.with_name("mend"))
-    with pytest.raises(TrialError, match=r"first 5 trials all failed with the same error: ModuleNotFoundError: .*--retry-failed"):
+    with pytest.raises(
+        TrialError, match=r"first 5 trials all failed with the same error: ModuleNotFoundError: .*--retry-failed"
+    ):
         tune(job, path, trials=20, workers=1, method="sobol")
     assert [trial.state for trial in raybo.load(path).trials] == [State.FAILED] * 5
     path.with_name("mend").touch()

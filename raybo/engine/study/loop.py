@@ -62,7 +62,7 @@ class StudyLoop:
             capacity=self.capacity,
             on_cluster=len(cast(Any, ray).nodes()) > 1 or plan.elastic,
         )
-        self.next_trials = NextTrials(plan, self.log, self.runs, self.ending, self.capacity)
+        self.next_trials = NextTrials(self.log, self.runs, self.ending, self.capacity)
         self._workers: dict[int, asyncio.Task[None]] = {}
         self._worker_left = asyncio.Event()
 
