@@ -14,7 +14,7 @@ import contextlib
 import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -31,7 +31,7 @@ from raybo.engine.study.timings import Timings
 from raybo.engine.study.trial_queue import INTERRUPTED, TrialQueue
 from raybo.engine.study.verdicts import Judge
 from raybo.engine.trial.artifacts import trial_files
-from raybo.engine.trial.report_sender import Answer, ReportSender
+from raybo.engine.trial.report_sender import Answer, AttemptInfo, ReportSender
 from raybo.engine.trial.task import run_trial
 from raybo.job.cheap_version import with_cheap_versions
 from raybo.job.current_trial import CurrentTrial, running
@@ -54,8 +54,47 @@ def reason_of(error: BaseException) -> str:
     return str(error) if isinstance(error, Unwritable) else f"its progress cannot be shown: {in_words(error)}"
 
 
+@contextlib.contextmanager
+def attempt_here(
+    log: EventLog,
+    objective: Objective,
+    life: Life,
+    info: AttemptInfo,
+    receive: Callable[[list[EventData]], Answer],
+    send_context: Callable[[EventData], None] | None = None,
+) -> Iterator[Callable[[], tuple[Occurrence, EventData]]]:
+    """Yield what runs the objective once in this thread, with the trial's directory and as the current trial.
+
+    Args:
+        log: the study's events.
+        objective: with its function.
+        life: the trial's.
+        info: what the attempt begins with.
+        receive: takes its reports, and answers whether it is to continue.
+        send_context: takes the context that it observes before its end; None if nobody wants it.
+    """
+    plan, number = log.plan, life.trial
+    trial = log.searcher.trials[number]
+    seed, config = trial_seed(plan.description.seed, number), {**trial.config, **trial.fidelity}
+    at = trial_files(plan.path, number, life.attempt, plan.artifacts, info.checkpoint, plan.options.keep_checkpoints)
+    with at as (directory, checkpoints), running(CurrentTrial(number, life.attempt, seed, config, directory)):
+        yield partial(
+            run_trial,
+            with_cheap_versions(objective.function, objective.fidelity, objective.metric),
+            config,
+            {name: _plain(value) for name, value in objective.settings.items()},
+            objective.goals,
+            max(1, int(objective.num_cpus)),
+            objective.context,
+            send_context,
+            partial(ReportSender, info, receive, checkpoints),
+            (OutOfTime, KeyboardInterrupt),
+            log.searcher.history.cost,
+        )
+
+
 @dataclass
-class _Running:
+class Running:
     """A trial that runs here: its life so far, and the verdict that ended it."""
 
     life: Life
@@ -80,7 +119,7 @@ class InProcess:
         self.judge = Judge(self.log, self._apply)
         self._guard = Guard()
         self._outlet = Outlet()
-        self._current: _Running | None = None
+        self._current: Running | None = None
         self._queue = TrialQueue(self.log)
         self._shown = plan.after
         self._looked = 0.0  # when requests were looked for last, by the monotonic clock
@@ -116,7 +155,7 @@ class InProcess:
         """Find the trials that an earlier process left; one that it had begun has lost its worker."""
         self.judge.recover()
         for life, has_begun in self._queue.left():
-            lost = _Running(replace(life, phase=Phase.RUNNING))
+            lost = Running(replace(life, phase=Phase.RUNNING))
             if not has_begun or self._apply(lost, Occurrence.WORKER_LOST, {"reason": INTERRUPTED}).submit:
                 self._queue.first.append(life.trial)
         self.log.commit()
@@ -156,7 +195,7 @@ class InProcess:
             return self._committed(Life(self.log.add(event).trial))
 
     def _begun_again(self, life: Life, occurrence: Occurrence, data: EventData) -> Life:
-        trial = _Running(life)
+        trial = Running(life)
         self._apply(trial, occurrence, data)
         return self._committed(trial.life)
 
@@ -168,7 +207,7 @@ class InProcess:
 
     def _carry(self, life: Life) -> None:
         """Run a trial to its end."""
-        current, cause = _Running(life), STOP_REASON
+        current, cause = Running(life), STOP_REASON
         with self._guard:
             self._current = current
             self._apply(current, Occurrence.SUBMITTED, {})
@@ -181,10 +220,7 @@ class InProcess:
                 raise
             with self._guard:
                 if current.life.phase is Phase.RUNNING:
-                    if occurrence is Occurrence.RETURNED:
-                        occurrence, data = self.judge.result(life.trial, data)
-                    elif occurrence is Occurrence.LEFT:
-                        occurrence, data = self.judge.left(life.trial, data)
+                    occurrence, data = self.judge.outcome(life.trial, occurrence, data)
                     if self._apply(current, occurrence, data).submit:  # the disk was full
                         self._queue.first.append(life.trial)
                 self.log.commit()
@@ -197,32 +233,17 @@ class InProcess:
                     self._apply(current, Occurrence.STOPPED, {"reason": self.ending.stopped or cause})
                 self._current = None
 
-    def _attempt(self, current: _Running) -> tuple[Occurrence, EventData]:
+    def _attempt(self, current: Running) -> tuple[Occurrence, EventData]:
         """Run the objective once."""
-        number, attempt = current.life.trial, current.life.attempt
-        trial, objective, plan = self.log.searcher.trials[number], self.objective, self.plan
-        info = self.judge.attempt_info(number)
-        limit = plan.options.trial_seconds
+        info = self.judge.attempt_info(current.life.trial)
+        limit = self.plan.options.trial_seconds
         ends = None if limit is None else time.monotonic() + limit
-        seed, config = trial_seed(plan.description.seed, number), {**trial.config, **trial.fidelity}
-        at = trial_files(plan.path, number, attempt, plan.artifacts, info.checkpoint, plan.options.keep_checkpoints)
-        with at as (directory, checkpoints), running(CurrentTrial(number, attempt, seed, config, directory)):
-            receive = partial(self._receive, current, ends)
-            send_context = None if objective.context is None else partial(self._observed, current)
+        receive = partial(self._receive, current, ends)
+        send_context = None if self.objective.context is None else partial(self._observed, current)
+        with attempt_here(self.log, self.objective, current.life, info, receive, send_context) as run:
             try:
                 with self._guard.time_limit(self._seconds_left(ends)):
-                    return run_trial(
-                        with_cheap_versions(objective.function, objective.fidelity, objective.metric),
-                        config,
-                        {name: _plain(value) for name, value in objective.settings.items()},
-                        objective.goals,
-                        max(1, int(objective.num_cpus)),
-                        objective.context,
-                        send_context,
-                        partial(ReportSender, info, receive, checkpoints),
-                        (OutOfTime, KeyboardInterrupt),
-                        self.log.searcher.history.cost,
-                    )
+                    return run()
             except OutOfTime:
                 self._check_budget()
                 if self.ending.stopped:
@@ -233,7 +254,7 @@ class InProcess:
         limit = self.plan.options.trial_seconds
         return Occurrence.OVER_LIMIT, {"reason": f"it ran longer than its limit of {limit:g} seconds", "seconds": limit}
 
-    def _receive(self, current: _Running, ends: float | None, batch: list[EventData]) -> Answer:
+    def _receive(self, current: Running, ends: float | None, batch: list[EventData]) -> Answer:
         """Record reports of the trial that runs, and answer whether it is to continue."""
         with self._guard:
             answer = self.judge.receive_now(current, batch)
@@ -250,14 +271,14 @@ class InProcess:
             self.log.commit()
             return Answer("gone", "it is to end here")
 
-    def _observed(self, current: _Running, data: EventData) -> None:
+    def _observed(self, current: Running, data: EventData) -> None:
         """Record the context that the trial has observed before its end."""
         with self._guard:
             if current.life.phase is Phase.RUNNING:
                 self.log.add(ContextObserved.of(current.life.trial, data))
                 self.log.commit()
 
-    def _apply(self, trial: _Running, occurrence: Occurrence, data: EventData) -> Step:
+    def _apply(self, trial: Running, occurrence: Occurrence, data: EventData) -> Step:
         """Perform what follows an occurrence by the table of a trial's life."""
         trial.life, following = trial.life.after(occurrence, retries=self.plan.options.retries)
         life = trial.life
@@ -295,7 +316,7 @@ class InProcess:
         """Record as stopped the trials that were lost and wait to run again."""
         for life in map(self._waiting, self._queue.first):
             if life.attempt > 1:  # a configuration that waits for its first stays enqueued
-                self._apply(_Running(life), Occurrence.STOPPED, {"reason": self.ending.stopped})
+                self._apply(Running(life), Occurrence.STOPPED, {"reason": self.ending.stopped})
 
     def _check_budget(self) -> None:
         """End the study if its budget is used."""

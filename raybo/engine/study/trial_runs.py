@@ -220,11 +220,7 @@ class TrialRuns:
         if occurrence is Occurrence.WORKER_LOST and not self.leaving.isdisjoint(filter(None, nodes)):
             occurrence, data = Occurrence.PREEMPTED, {"reason": "its node was preempted"}
         self._collect_output(dispatched)
-        if occurrence is Occurrence.RETURNED:
-            return self.judge.result(number, data)
-        if occurrence is Occurrence.LEFT:
-            return self.judge.left(number, data)
-        return occurrence, data
+        return self.judge.outcome(number, occurrence, data)
 
     async def _end_trainer(self, dispatched: DispatchedTrial) -> None:
         """Wait until nothing is left of the trainer that an attempt has run: it would hold the next one's resources."""

@@ -177,24 +177,21 @@ class Judge:
         occurrence = Occurrence.PRUNED if verdict.prune else Occurrence.PAUSED
         self._apply(dispatched, occurrence, {**event.data, "seconds": report.data["seconds"]})
 
-    def result(self, number: int, data: EventData) -> tuple[Occurrence, EventData]:
-        """Return what has come of a run that returned, and the data of its event.
+    def outcome(self, number: int, occurrence: Occurrence, data: EventData) -> tuple[Occurrence, EventData]:
+        """Return what has come of a run, and the data of its event.
 
-        Its value is one of its reports if it returned none. If the study counts a cost, a result without it is bad.
+        The value of one that returned is one of its reports if it returned none. If the study counts a cost, a result
+        or a cheap run without it is bad.
         """
         searcher = self.log.searcher
-        data = with_value(searcher.trials[number], data, searcher.ledger.goal, self.log.plan.description.value)
-        return self._with_cost(Occurrence.RETURNED, data, data.get("metrics", {}))
-
-    def left(self, number: int, data: EventData) -> tuple[Occurrence, EventData]:
-        """Return what has come of a run that gave up or was a cheap one, and the data of its event.
-
-        If the study counts a cost, a cheap run without it is bad.
-        """
-        data, record = {"rule": JOB, **data}, self.log.searcher.history.records[number]
-        if record.fidelity is None:
-            return Occurrence.LEFT, data
-        return self._with_cost(Occurrence.LEFT, data, record.last_metrics or {})
+        if occurrence is Occurrence.RETURNED:
+            data = with_value(searcher.trials[number], data, searcher.ledger.goal, self.log.plan.description.value)
+            return self._with_cost(occurrence, data, data.get("metrics", {}))
+        if occurrence is Occurrence.LEFT:  # it gave up, or was a cheap run
+            data, record = {"rule": JOB, **data}, searcher.history.records[number]
+            if record.fidelity is not None:
+                return self._with_cost(occurrence, data, record.last_metrics or {})
+        return occurrence, data
 
     def _with_cost(
         self, occurrence: Occurrence, data: EventData, metrics: Mapping[str, Any]
