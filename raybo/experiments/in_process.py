@@ -2,8 +2,8 @@
 
 Events, their order and the proposals are those of `raybo.tune` with one worker: a run that was begun in one way can be
 continued in the other. What differs from `raybo.tune(in_process=True)` is what experiments need: a result is committed
-with the proposal that follows it, which halves the time of a cheap study, and an interruption leaves the study as if
-this process had been killed, so that it continues with the same trials.
+with the proposal that follows it, which saves a cheap trial half of its commits, and an interruption leaves the study
+as if this process had been killed, so that it continues with the same trials.
 """
 
 from __future__ import annotations
