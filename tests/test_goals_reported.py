@@ -292,11 +292,11 @@ def test_late_reports_of_dead_attempts_are_dropped(promoted, interrupted, tmp_pa
         judge = Judge(log, lambda *_: pytest.fail("no verdict"))
         dispatched = DispatchedTrial(Life(number, Phase.RUNNING))
 
-        async def begin_again(*_):
+        def begin_again(*_):
             dispatched.life = replace(dispatched.life, attempt=2)
-            return schedulers.GO
+            return schedulers.GO, "asha"
 
-        monkeypatch.setattr(judge, "_verdict", begin_again)
+        monkeypatch.setattr(judge, "_verdict_on", begin_again)
         report = {"value": 1.0, "seconds": 1.0, "metrics": {"megabytes": 1.0}}
         asyncio.run(judge.receive(dispatched, [{**report, "step": step} for step in (1, 2)]))
         judge.close()

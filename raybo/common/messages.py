@@ -74,6 +74,11 @@ def time_in_words(seconds: float) -> str:
     return f"{three_figures(seconds / 86_400.0)} days"
 
 
+def time_shown(at: str) -> str:
+    """Return a time of ISO 8601 as it is shown: `2026-01-31 12:00:00.000 UTC`."""
+    return at.replace("T", " ").replace("+00:00", " UTC")
+
+
 def nearest(name: str, known: Sequence[str]) -> str:
     """Return the end of a message about an unknown name: the likely one, or all that there are."""
     if likely := near(name, known):

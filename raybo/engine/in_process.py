@@ -14,33 +14,31 @@ import contextlib
 import math
 import threading
 import time
-from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from raybo.common.messages import in_words
 from raybo.engine.interruptions import Guard, OutOfTime
-from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
+from raybo.engine.lifecycle import Life, Occurrence, Phase, Step, event_after
 from raybo.engine.outlet import UNREAD, Outlet, Unwritable
 from raybo.engine.plan import Plan
 from raybo.engine.progress import Watch
 from raybo.engine.study.ending import Ending
 from raybo.engine.study.event_log import EventLog
 from raybo.engine.study.timings import Timings
+from raybo.engine.study.trial_queue import INTERRUPTED, TrialQueue
 from raybo.engine.study.verdicts import Judge
 from raybo.engine.trial.artifacts import trial_files
-from raybo.engine.trial.report_sender import Answer, ReportSender
+from raybo.engine.trial.report_sender import Answer, AttemptInfo, ReportSender
 from raybo.engine.trial.task import run_trial
 from raybo.job.cheap_version import with_cheap_versions
 from raybo.job.current_trial import CurrentTrial, running
 from raybo.job.objective import Objective
 from raybo.job.shared_data import Shared
 from raybo.journal import requests
-from raybo.record.events import KINDS, LOST, MEMORY, STOP_REASON, Asked, Begun, ContextObserved, EventData
-from raybo.record.origin import Origin
-from raybo.record.states import State
+from raybo.record.events import STOP_REASON, Asked, ContextObserved, EventData
 from raybo.searcher import trial_seed
 
 SHOW_SECONDS = 0.2  # between two updates of the display
@@ -56,8 +54,47 @@ def reason_of(error: BaseException) -> str:
     return str(error) if isinstance(error, Unwritable) else f"its progress cannot be shown: {in_words(error)}"
 
 
+@contextlib.contextmanager
+def attempt_here(
+    log: EventLog,
+    objective: Objective,
+    life: Life,
+    info: AttemptInfo,
+    receive: Callable[[list[EventData]], Answer],
+    send_context: Callable[[EventData], None] | None = None,
+) -> Iterator[Callable[[], tuple[Occurrence, EventData]]]:
+    """Yield what runs the objective once in this thread, with the trial's directory and as the current trial.
+
+    Args:
+        log: the study's events.
+        objective: with its function.
+        life: the trial's.
+        info: what the attempt begins with.
+        receive: takes its reports, and answers whether it is to continue.
+        send_context: takes the context that it observes before its end; None if nobody wants it.
+    """
+    plan, number = log.plan, life.trial
+    trial = log.searcher.trials[number]
+    seed, config = trial_seed(plan.description.seed, number), {**trial.config, **trial.fidelity}
+    at = trial_files(plan.path, number, life.attempt, plan.artifacts, info.checkpoint, plan.options.keep_checkpoints)
+    with at as (directory, checkpoints), running(CurrentTrial(number, life.attempt, seed, config, directory)):
+        yield partial(
+            run_trial,
+            with_cheap_versions(objective.function, objective.fidelity, objective.metric),
+            config,
+            {name: _plain(value) for name, value in objective.settings.items()},
+            objective.goals,
+            max(1, int(objective.num_cpus)),
+            objective.context,
+            send_context,
+            partial(ReportSender, info, receive, checkpoints),
+            (OutOfTime, KeyboardInterrupt),
+            log.searcher.history.cost,
+        )
+
+
 @dataclass
-class _Running:
+class Running:
     """A trial that runs here: its life so far, and the verdict that ended it."""
 
     life: Life
@@ -78,14 +115,12 @@ class InProcess:
     def __init__(self, plan: Plan, objective: Objective, watch: Watch | None) -> None:
         self.plan, self.objective, self.watch = plan, objective, watch
         self.log = EventLog(plan, objective, Timings(1, True))
-        self.ending = Ending(self.log, plan.options.keep_going)
+        self.ending = Ending(self.log)
         self.judge = Judge(self.log, self._apply)
         self._guard = Guard()
         self._outlet = Outlet()
-        self._current: _Running | None = None
-        self._interrupted: deque[int] = deque()  # trials that an earlier process left, or that the user has enqueued
-        self._retried: deque[int] = deque()  # trials that had failed and are wanted again
-        self._to_confirm: deque[int] | None = None  # trials whose configurations run again, once that is known
+        self._current: Running | None = None
+        self._queue = TrialQueue(self.log)
         self._shown = plan.after
         self._looked = 0.0  # when requests were looked for last, by the monotonic clock
 
@@ -119,67 +154,48 @@ class InProcess:
     def _recover(self) -> None:
         """Find the trials that an earlier process left; one that it had begun has lost its worker."""
         self.judge.recover()
-        for trial in self.log.searcher.trials:
-            if trial.state is not State.PENDING:
-                continue
-            if trial.origin is Origin.ENQUEUED and trial.number not in self.log.touched:
-                self._interrupted.append(trial.number)
-                continue
-            life = Life(trial.number, Phase.RUNNING, trial.attempt, self.log.losses.get(trial.number, 0))
-            lost = _Running(life)
-            reason = {"reason": "the process that ran it was interrupted"}
-            if self._apply(lost, Occurrence.WORKER_LOST, reason).submit:
-                self._interrupted.append(trial.number)
+        for life, has_begun in self._queue.left():
+            lost = Running(replace(life, phase=Phase.RUNNING))
+            if not has_begun or self._apply(lost, Occurrence.WORKER_LOST, {"reason": INTERRUPTED}).submit:
+                self._queue.first.append(life.trial)
         self.log.commit()
-        self._retried.extend(self.log.wanted_again())
+        self._queue.failed.extend(self.log.wanted_again())
 
     def _next(self) -> Life | None:
         """Return the next trial to run, committed; None if the study has ended."""
         self._perform_requests()
-        self._check_time()
+        self._check_budget()
         with self._guard:
             if self.ending.stopped:
                 return None
             if (life := self._begun_before()) is not None:
                 return life
-        searcher = self.log.searcher
         if not (self.ending.enough or self.log.has_asked_enough()):
-            return self._asked(self.log.propose(searcher.history))  # which Ctrl-C may cut short
-        if self._to_confirm is None:
-            self._to_confirm = deque(self.log.to_confirm())
-        elif self.log.is_over:
-            self._to_confirm.clear()
-        if not self._to_confirm:
-            return None
-        number = self._to_confirm.popleft()
-        return self._asked(searcher.known(searcher.trials[number].config, Origin.CONFIRMED, {"confirms": number}))
+            return self._asked(self.log.propose(self.log.searcher.history))  # which Ctrl-C may cut short
+        self._queue.begin_confirming()
+        return self._asked(self._queue.confirmation()) if self._queue.is_confirming else None
 
     def _begun_before(self) -> Life | None:
         """Return a trial that exists and is to run now, committed; None if there is none."""
-        trials = self.log.searcher.trials
-        if self._interrupted:
-            trial = trials[self._interrupted.popleft()]
-            if trial.origin is Origin.ENQUEUED and trial.attempt == 1:
-                self.log.add(Begun(trial.number, attempt=1))
-            losses = self.log.losses.get(trial.number, 0)
-            return self._committed(Life(trial.number, attempt=trial.attempt, losses=losses))
-        if self._retried:
-            trial = trials[self._retried.popleft()]
-            phase = Phase.LOST if trial.state is State.LOST else Phase.FAILED
-            life = Life(trial.number, phase, trial.attempt)
-            return self._begun_again(life, Occurrence.WANTED_AGAIN, {"reason": "it had failed, and is retried"})
+        if self._queue.first:
+            return self._committed(self._waiting(self._queue.resumed()))
+        if self._queue.failed:
+            return self._begun_again(*self._queue.retried())
         if not self.ending.enough and (number := self.judge.promoted({})) is not None:
-            trial = trials[number]
-            data = {"step": trial.step, "seen": self.log.newest}
-            return self._begun_again(Life(number, Phase.PAUSED, trial.attempt), Occurrence.PROMOTED, data)
+            return self._begun_again(*self._queue.promoted(number))
         return None
+
+    def _waiting(self, number: int) -> Life:
+        """Return the life of a trial that waits for its next attempt."""
+        attempt = self.log.searcher.trials[number].attempt
+        return Life(number, attempt=attempt, losses=self.log.losses.get(number, 0))
 
     def _asked(self, event: Asked) -> Life:
         with self._guard:
             return self._committed(Life(self.log.add(event).trial))
 
     def _begun_again(self, life: Life, occurrence: Occurrence, data: EventData) -> Life:
-        trial = _Running(life)
+        trial = Running(life)
         self._apply(trial, occurrence, data)
         return self._committed(trial.life)
 
@@ -191,7 +207,7 @@ class InProcess:
 
     def _carry(self, life: Life) -> None:
         """Run a trial to its end."""
-        current, cause = _Running(life), STOP_REASON
+        current, cause = Running(life), STOP_REASON
         with self._guard:
             self._current = current
             self._apply(current, Occurrence.SUBMITTED, {})
@@ -204,12 +220,9 @@ class InProcess:
                 raise
             with self._guard:
                 if current.life.phase is Phase.RUNNING:
-                    if occurrence is Occurrence.RETURNED:
-                        occurrence, data = self.judge.result(life.trial, data)
-                    elif occurrence is Occurrence.LEFT:
-                        occurrence, data = self.judge.left(life.trial, data)
+                    occurrence, data = self.judge.outcome(life.trial, occurrence, data)
                     if self._apply(current, occurrence, data).submit:  # the disk was full
-                        self._interrupted.append(life.trial)
+                        self._queue.first.append(life.trial)
                 self.log.commit()
         except Exception as error:
             cause = f"the study failed: {in_words(error)}"
@@ -220,34 +233,19 @@ class InProcess:
                     self._apply(current, Occurrence.STOPPED, {"reason": self.ending.stopped or cause})
                 self._current = None
 
-    def _attempt(self, current: _Running) -> tuple[Occurrence, EventData]:
+    def _attempt(self, current: Running) -> tuple[Occurrence, EventData]:
         """Run the objective once."""
-        number, attempt = current.life.trial, current.life.attempt
-        trial, objective, plan = self.log.searcher.trials[number], self.objective, self.plan
-        info = self.judge.attempt_info(number)
-        limit = plan.options.trial_seconds
+        info = self.judge.attempt_info(current.life.trial)
+        limit = self.plan.options.trial_seconds
         ends = None if limit is None else time.monotonic() + limit
-        seed, config = trial_seed(plan.description.seed, number), {**trial.config, **trial.fidelity}
-        at = trial_files(plan.path, number, attempt, plan.artifacts, info.checkpoint, plan.options.keep_checkpoints)
-        with at as (directory, checkpoints), running(CurrentTrial(number, attempt, seed, config, directory)):
-            receive = partial(self._receive, current, ends)
-            send_context = None if objective.context is None else partial(self._observed, current)
+        receive = partial(self._receive, current, ends)
+        send_context = None if self.objective.context is None else partial(self._observed, current)
+        with attempt_here(self.log, self.objective, current.life, info, receive, send_context) as run:
             try:
                 with self._guard.time_limit(self._seconds_left(ends)):
-                    return run_trial(
-                        with_cheap_versions(objective.function, objective.fidelity, objective.metric),
-                        config,
-                        {name: _plain(value) for name, value in objective.settings.items()},
-                        objective.goals,
-                        max(1, int(objective.num_cpus)),
-                        objective.context,
-                        send_context,
-                        partial(ReportSender, info, receive, checkpoints),
-                        (OutOfTime, KeyboardInterrupt),
-                        self.log.searcher.history.cost,
-                    )
+                    return run()
             except OutOfTime:
-                self._check_time()
+                self._check_budget()
                 if self.ending.stopped:
                     return Occurrence.STOPPED, {"reason": self.ending.stopped}
                 return self._over_limit()
@@ -256,14 +254,14 @@ class InProcess:
         limit = self.plan.options.trial_seconds
         return Occurrence.OVER_LIMIT, {"reason": f"it ran longer than its limit of {limit:g} seconds", "seconds": limit}
 
-    def _receive(self, current: _Running, ends: float | None, batch: list[EventData]) -> Answer:
+    def _receive(self, current: Running, ends: float | None, batch: list[EventData]) -> Answer:
         """Record reports of the trial that runs, and answer whether it is to continue."""
         with self._guard:
             answer = self.judge.receive_now(current, batch)
             if current.life.phase is not Phase.RUNNING:
                 return answer
             self._perform_requests(stops_only=True)
-            self._check_time()
+            self._check_budget()
             if self.ending.stopped:
                 self._apply(current, Occurrence.STOPPED, {"reason": self.ending.stopped})
             elif ends is not None and time.monotonic() > ends:
@@ -273,30 +271,25 @@ class InProcess:
             self.log.commit()
             return Answer("gone", "it is to end here")
 
-    def _observed(self, current: _Running, data: EventData) -> None:
+    def _observed(self, current: Running, data: EventData) -> None:
         """Record the context that the trial has observed before its end."""
         with self._guard:
             if current.life.phase is Phase.RUNNING:
                 self.log.add(ContextObserved.of(current.life.trial, data))
                 self.log.commit()
 
-    def _apply(self, trial: _Running, occurrence: Occurrence, data: EventData) -> Step:
+    def _apply(self, trial: Running, occurrence: Occurrence, data: EventData) -> Step:
         """Perform what follows an occurrence by the table of a trial's life."""
         trial.life, following = trial.life.after(occurrence, retries=self.plan.options.retries)
         life = trial.life
         if self.log.clock is not None:
             self.log.clock.set_processes(int(life.phase is Phase.RUNNING))
-        if following.record is None:
+        event = event_after(life, following, occurrence, data)
+        if event is None:
             return following
-        data = {**data, "attempt": life.attempt}
         if following.submit:
-            data["losses"] = life.losses
             self.log.losses[life.trial] = life.losses
-        if life.phase is Phase.LOST:
-            data["kind"] = LOST
-        elif occurrence is Occurrence.OUT_OF_MEMORY and following.free:
-            data["kind"] = MEMORY
-        self.log.add(KINDS[following.record].of(life.trial, data))
+        self.log.add(event)
         if reason := self.ending.hopeless(1):
             self._stop(reason)
         self.ending.check_enough()
@@ -321,22 +314,14 @@ class InProcess:
 
     def _stop_lost(self) -> None:
         """Record as stopped the trials that were lost and wait to run again."""
-        for trial in (self.log.searcher.trials[number] for number in self._interrupted):
-            if trial.attempt > 1:  # a configuration that waits for its first stays enqueued
-                waiting = _Running(
-                    Life(trial.number, Phase.WAITING, trial.attempt, self.log.losses.get(trial.number, 0))
-                )
-                self._apply(waiting, Occurrence.STOPPED, {"reason": self.ending.stopped})
+        for life in map(self._waiting, self._queue.first):
+            if life.attempt > 1:  # a configuration that waits for its first stays enqueued
+                self._apply(Running(life), Occurrence.STOPPED, {"reason": self.ending.stopped})
 
-    def _check_time(self) -> None:
+    def _check_budget(self) -> None:
         """End the study if its budget is used."""
-        clock = self.log.clock
-        if clock is None or not clock.is_over:
-            return
-        if self.plan.options.let_finish:
-            self.ending.finish(clock.reason)
-        else:
-            self._stop(clock.reason)
+        if reason := self.ending.over_budget():
+            self._stop(reason)
 
     def _seconds_left(self, ends: float | None) -> float | None:
         """Return for how many seconds a trial may run that has to end at this time; None for as long as it likes."""
@@ -361,7 +346,7 @@ class InProcess:
                 if asked is not None:
                     with self._guard:
                         added = self.log.add(asked)
-                        self._interrupted.append(added.trial)
+                        self._queue.first.append(added.trial)
                         self.log.commit()
                 request.done()
 

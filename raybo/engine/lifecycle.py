@@ -1,4 +1,4 @@
-"""A trial's states and transitions: an occurrence in, instructions out. Pure; the study actor performs them.
+"""A trial's states and transitions: an occurrence in, instructions out. Pure; a study's loop performs them.
 
     state     occurrence      next               instructions
     waiting   submitted       running            none
@@ -29,7 +29,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from raybo.record.events import Kind
+from raybo.record.events import KINDS, LOST, MEMORY, Event, EventData, Kind
 
 
 class Phase(str, Enum):
@@ -160,6 +160,32 @@ class Life:
         attempt = self.attempt + following.submit
         story = (*self.story, (occurrence, following.phase))
         return Life(self.trial, following.phase, attempt, losses, story), following
+
+
+def event_after(
+    life: Life, following: Step, occurrence: Occurrence, data: EventData, processes: int = 1
+) -> Event | None:
+    """Return the event that records an occurrence; None if nothing is recorded.
+
+    Args:
+        life: the trial's, after it.
+        following: what is to be done.
+        occurrence: what has happened.
+        data: what the event holds of it.
+        processes: how many the attempt had.
+    """
+    if following.record is None:
+        return None
+    data = {**data, "attempt": life.attempt}
+    if processes > 1:
+        data["processes"] = processes
+    if following.submit:
+        data["losses"] = life.losses
+    if life.phase is Phase.LOST:
+        data["kind"] = LOST
+    elif occurrence is Occurrence.OUT_OF_MEMORY and following.free:
+        data["kind"] = MEMORY
+    return KINDS[following.record].of(life.trial, data)
 
 
 class InvalidTransition(AssertionError):

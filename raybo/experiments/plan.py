@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 from raybo.common.arguments import a_list, a_name, finite_number, one_of, whole_number
 from raybo.common.errors import MethodError
 from raybo.common.messages import shown
+from raybo.searcher import seed_for
 
 Measure = Literal[
     "final_regret",
@@ -213,7 +214,7 @@ class Experiment:
             if problem.optimum is not None:
                 finite_number(problem.optimum, "optimum")
         whole_number(self.repeats, "repeats")
-        whole_number(self.first_seed, "first_seed", at_least=0, at_most=None)
+        seed_for(self.first_seed)
         if len({problem.held_out is None for problem in self.problems}) > 1:
             raise MethodError(f"{self.name}: recommendations are held out on some problems; do so on all or none")
         for claim in self.claims:

@@ -15,7 +15,7 @@ from typing import Any
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, RunTag
 
-from raybo.integrations.stream import News, Stream, name_of, summary_of, time_of
+from raybo.integrations.stream import News, Stream, name_of, summary_of
 from raybo.integrations.study_json import described, plain
 from raybo.integrations.trial_terms import Names, parameters
 from raybo.methods.findings import EXPECTED
@@ -224,5 +224,5 @@ def _allowed(name: str) -> str:
 
 
 def _milliseconds(event: Event) -> int | None:
-    at = time_of(event)
+    at = event.timestamp
     return None if at is None else int(1_000 * at)

@@ -153,20 +153,15 @@ class RayboSearch(Searcher):
             one_of(mode, "mode", MODES)
         if metric is not None:
             metric = a_name(metric, "metric")
-        if metrics is not None and (metric, mode) != (None, None):
-            raise MethodError("give metric and mode for one metric, or metrics for several, not both")
         made = methods.make(method, **options)
         try:
-            goals = Goals.of(metrics, constraints)
+            both = (None, None) if metrics is None else (metric, mode)  # Tune may still say which
+            goals = Goals.of(metrics, constraints, metric=both[0], mode=both[1])
         except ValueError as error:
             raise MethodError(str(error)) from None
         methods.require_goals(made, goals, has_context=context is not None)
         if metrics is not None:
             metric, mode = goals.names[0], goals.modes[0]
-        if made.needs_context and context is None:
-            raise MethodError(
-                f"{methods.label(method)} needs a context; give context= along with the method, or use gp-ucb"
-            )
         super().__init__(metric=metric, mode=mode)
         given = () if points_to_evaluate is None else points_to_evaluate
         listed = a_list(given, "points_to_evaluate", "configurations")
@@ -181,7 +176,7 @@ class RayboSearch(Searcher):
             mode=mode,
             method=methods.name_of(method),
             options=methods.options_of(method, made, options),  # plain numbers, whatever was given
-            seed=None if seed is None else whole_number(seed, "seed", at_least=0, at_most=None),
+            seed=None if seed is None else seed_for(seed),
             context=context if context is None or isinstance(context, Space) else Space(context),
             points=[point for point, reward in zip(points, rewards, strict=True) if reward is None],
             steps=None if steps is None else whole_number(steps, "steps"),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Protocol, TypeAlias
 
 from raybo.common.arguments import is_number
@@ -38,7 +37,7 @@ class News:
     @property
     def at(self) -> float | None:
         """When it was written, in seconds since 1970; None if unknown."""
-        return time_of(self.event)
+        return self.event.timestamp
 
     @property
     def numbers(self) -> dict[str, float]:
@@ -138,11 +137,6 @@ def _news(study: Study, events: Sequence[Event]) -> list[News]:
         and not (event.kind is Kind.REPORTED and event.report is None)
         and not (event.is_end and event.number < again.get(event.trial, 0))
     ]
-
-
-def time_of(event: Event) -> float | None:
-    """Return when it was written, in seconds since 1970; None if unknown."""
-    return datetime.fromisoformat(event.at).timestamp() if event.at else None
 
 
 def name_of(study: Study) -> str:

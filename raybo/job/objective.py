@@ -367,8 +367,6 @@ def goals_of(
     metric: str, mode: Mode, metrics: Mapping[str, str] | None, constraints: Mapping[str, str] | None
 ) -> Goals:
     """The goals that a user's arguments describe; ObjectiveError if they make no sense."""
-    if metrics is not None and (metric, mode) != ("value", "max"):
-        raise ObjectiveError("give metric and mode for one metric, or metrics for several, not both")
     try:
         return Goals.of(metrics, constraints, metric=metric, mode=mode)
     except ValueError as error:

@@ -104,7 +104,9 @@ def seen(method: Method, history: History) -> History:
 
 
 def require_goals(method: Method, goals: Goals, *, has_context: bool) -> None:
-    """Raise MethodError if a method, or a study with contexts, does not support several metrics or constraints."""
+    """MethodError if a method needs a context, or it or a study with contexts does not take such goals."""
+    if method.needs_context and not has_context:
+        raise MethodError(f"{label(method)} needs a context; declare one beside the space, or use gp-ucb")
     if goals.is_plain:
         return
     if has_context and goals.k > 1:

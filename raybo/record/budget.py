@@ -13,7 +13,6 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from raybo.common.arguments import finite_number, is_number
@@ -201,9 +200,8 @@ def used_by_each(events: Sequence[Event], budget: Budget) -> list[float]:
 
 def _span(event: AttemptEvent) -> tuple[float, float] | None:
     """Return when an attempt ran that has ended, in seconds since 1970; None if that is not known."""
-    if not event.seconds or not event.at:
+    if not event.seconds or (end := event.timestamp) is None:
         return None
-    end = datetime.fromisoformat(event.at).timestamp()
     return end - event.seconds, end
 
 

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from datetime import datetime
 from enum import Enum
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
@@ -142,6 +143,11 @@ class Event:
         held.update(self.unknown)
         ordered = {key: held.pop(key) for key in self.order if key in held}
         return {**ordered, **held}
+
+    @property
+    def timestamp(self) -> float | None:
+        """When it was written, in seconds since 1970; None if that is not known."""
+        return datetime.fromisoformat(self.at).timestamp() if self.at else None
 
     @property
     def state(self) -> State:

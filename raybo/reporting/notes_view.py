@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import RenderableType
 from rich.text import Text
 
+from raybo.common.messages import time_shown
 from raybo.common.terminal import visible
 from raybo.journal.notes import read_notes
 from raybo.reporting.table_layout import named_grid
@@ -23,7 +24,7 @@ def notes_view(study: Study, trial: int | None = None) -> list[RenderableType]:
     rows = []
     for note in notes[-LAST:]:
         about = "" if note.trial is None or trial is not None else f"trial {note.trial}: "
-        rows.append((note.at.replace("T", " ").replace("+00:00", " UTC"), visible(f"{about}{note.text}")))
+        rows.append((time_shown(note.at), visible(f"{about}{note.text}")))
     left = len(notes) - len(rows)
     earlier = f" (the last {len(rows)} of {len(notes)})" if left else ""
     return [Text(f"\nnotes{earlier}", style="bold"), named_grid(rows)]

@@ -162,15 +162,24 @@ def _guesses_of(parameter: Parameter) -> list[Any]:
     return [parameter.guess, *parameter.next_guesses] if parameter.has_guess else []
 
 
+def failure_reasons(study: Study, characters: int) -> list[tuple[str, int, int]]:
+    """Return why trials failed, how many for each reason and the first of them; the most frequent reason first.
+
+    Args:
+        characters: so many of a reason count.
+    """
+    failed = [(trial.reason[:characters], trial.number) for trial in study.trials if trial.state in FAILURES]
+    first = dict(reversed(failed))
+    return [(reason, count, first[reason]) for reason, count in Counter(why for why, _ in failed).most_common()]
+
+
 def failures(study: Study) -> str:
     """Return the reasons for which trials failed, and how often; nothing if none did."""
-    failed = [trial for trial in study.trials if trial.state in FAILURES]
-    if not failed:
+    reasons = failure_reasons(study, REASON_CHARACTERS)
+    if not reasons:
         return ""
-    counted = Counter(trial.reason[:REASON_CHARACTERS] for trial in failed)
-    examples = {trial.reason[:REASON_CHARACTERS]: str(trial.number) for trial in reversed(failed)}
-    rows = [(str(count), reason, examples[reason]) for reason, count in counted.most_common(REASONS)]
-    rest = len(counted) - len(rows)
+    rows = [(str(count), reason, str(first)) for reason, count, first in reasons[:REASONS]]
+    rest = len(reasons) - len(rows)
     more = f"<p class=what>and {rest} more reasons</p>" if rest else ""
     head = ("trials", "reason", "first trial")
     return f"<section><h2>Failures</h2>{_table(head, rows)}{more}</section>"

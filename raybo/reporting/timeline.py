@@ -127,18 +127,19 @@ def seconds_of(events: Sequence[Event]) -> dict[int, float]:
     """
     found, before, elapsed = dict[int, float](), None, 0.0
     for event in events:
-        if event.at:
-            at = _seconds(event.at)
+        if (at := event.timestamp) is not None:
             elapsed += 0.0 if before is None else max(0.0, at - before)
             found[event.number], before = elapsed, at
     return found
 
 
 def _ran(event: Event, asked: float, ended: float) -> tuple[float, float]:
-    if "started" not in event.data or event.data.get("seconds") is None:
+    written = event.timestamp
+    if "started" not in event.data or event.data.get("seconds") is None or written is None:
         return asked, ended
     seconds = float(event.data["seconds"])
-    began = ended + (_seconds(str(event.data["started"])) - _seconds(event.at))  # by the clock of its host
+    started = datetime.fromisoformat(str(event.data["started"])).timestamp()  # by the clock of its host
+    began = ended + (started - written)
     begin = max(0.0, min(began, ended - seconds))
     return begin, begin + seconds
 
@@ -175,7 +176,3 @@ def _lane(
                 return host, lane
     lanes.setdefault(hosts[-1], []).append([(begin, end)])
     return hosts[-1], len(lanes[hosts[-1]]) - 1
-
-
-def _seconds(at: str) -> float:
-    return datetime.fromisoformat(at).timestamp()

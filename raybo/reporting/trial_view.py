@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 
 from rich.console import Group, RenderableType
@@ -13,6 +12,7 @@ from rich.text import Text
 
 from raybo.common import systems
 from raybo.common.errors import TrialError
+from raybo.common.messages import time_shown
 from raybo.common.terminal import without_colours
 from raybo.journal.side_files import OUTPUT
 from raybo.record.code_changes import differences, last_code
@@ -111,8 +111,8 @@ def earliest(events: Sequence[Event]) -> float:
 
     That is when it was asked for, unless the computer's clock was set back since.
     """
-    told = ((event.at, event.data.get("seconds") or 0.0) for event in events if event.at)
-    return min((datetime.fromisoformat(at).timestamp() - float(seconds) for at, seconds in told), default=-math.inf)
+    told = ((event.timestamp, event.data.get("seconds") or 0.0) for event in events)
+    return min((at - float(seconds) for at, seconds in told if at is not None), default=-math.inf)
 
 
 def _output(path: Path, begun: float) -> list[RenderableType]:
@@ -131,7 +131,7 @@ def _output(path: Path, begun: float) -> list[RenderableType]:
 
 
 def _described(event: Event) -> tuple[str, str]:
-    data, at = event.data, event.at.replace("T", " ").replace("+00:00", " UTC")
+    data, at = event.data, time_shown(event.at)
     attempt = f"attempt {data['attempt']}" if "attempt" in data else ""
     seconds = f"{data['seconds']:.3f} s" if isinstance(data.get("seconds"), (int, float)) else ""
     words = {

@@ -88,8 +88,6 @@ def described(
 
 def require_possible(description: Description, method: methods.Method) -> None:
     """MethodError if the method cannot do what is described, or if this release is too old for it."""
-    if description.context is None and method.needs_context:
-        raise MethodError(f"{methods.label(method)} needs a context; declare one beside the space, or use gp-ucb")
     methods.require_goals(method, description.goals, has_context=description.context is not None)
     if description.fidelity is not None:
         _require_fidelity(description, method)
@@ -178,16 +176,6 @@ def goals_or_earlier(
             metric = earlier.metric if metric is None else metric
             mode = earlier.mode if mode is None else mode
     try:
-        goals = Goals.of(
-            metrics,
-            constraints,
-            metric="value" if metric is None else metric,
-            mode="max" if mode is None else mode,
-        )
+        return Goals.of(metrics, constraints, metric=metric, mode=mode)
     except ValueError as error:
         raise MethodError(str(error)) from None
-    if metrics is not None and (
-        metric not in (None, "value", goals.names[0]) or mode not in (None, "max", goals.modes[0])
-    ):
-        raise MethodError("give metric and mode for one metric, or metrics for several, not both")
-    return goals

@@ -20,7 +20,7 @@ from raybo.record.events import Told
 from raybo.record.states import COUNTED, FAILURES, State
 from raybo.record.trial import Trial
 from raybo.reporting.formatting import shown
-from raybo.reporting.summary import range_in_words
+from raybo.reporting.summary import failure_reasons, range_in_words
 from raybo.reporting.timeline import seconds_of
 from raybo.space import Categorical, Integer, Parameter, Space, choice_names
 from raybo.space.branches import written
@@ -262,12 +262,9 @@ def _worker(study: Study, followed: Followed, number: int) -> Json:
 
 
 def _failures(study: Study) -> list[Json]:
-    failed = [trial for trial in study.trials if trial.state in FAILURES]
-    counted = Counter(trial.reason[:TEXT] for trial in failed)
-    first = {trial.reason[:TEXT]: trial.number for trial in reversed(failed)}
     return [
-        {"reason": text(reason), "count": count, "first": first[reason]}
-        for reason, count in counted.most_common(REASONS)
+        {"reason": text(reason), "count": count, "first": first}
+        for reason, count, first in failure_reasons(study, TEXT)[:REASONS]
     ]
 
 

@@ -203,7 +203,7 @@ def test_a_trial_without_its_cost_fails(tokens, reason):
     def silent(config):
         return {"y": config["x"], **tokens}
 
-    with pytest.raises(TrialError, match=f"all failed alike: {re.escape(reason)}"):
+    with pytest.raises(TrialError, match=f"all failed with the same error: {re.escape(reason)}"):
         tune(silent, budget=1000, cost="tokens")
 
 
@@ -281,7 +281,7 @@ def test_trials_that_bring_nothing_end_a_study_without_a_number_of_trials():
         study = tune(objective, **limit)
         assert (len(study.trials), study.ended) == (
             ran,
-            "the last 50 trials have failed, or cost nothing; --keep-going (keep_going=True) goes on",
+            "the last 50 trials failed or had no cost; use --keep-going (keep_going=True) to continue",
         )
     assert len(tune(gives_up, trials=60, budget=9, cost="tokens").trials) == 60
 

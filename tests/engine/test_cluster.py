@@ -145,7 +145,9 @@ def test_detached_study_outlives_driver_and_actor(cluster, directory):
     assert "recommended: trial" in out
     study = raybo.load(path)
     assert study.count(State.FINISHED) == 25
-    assert "the study was interrupted" in {e.data["reason"] for e in study.events if e.kind is Kind.RETRIED}
+    assert "the process that ran it was interrupted" in {
+        e.data["reason"] for e in study.events if e.kind is Kind.RETRIED
+    }
 
     # its process still answers, as somebody may be about to attach
     assert "far is running, saved in" in output(command(cluster, directory, *tune, "--trials", 26))

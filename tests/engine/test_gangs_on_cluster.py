@@ -195,7 +195,7 @@ def test_a_detached_gang_outlives_its_studys_process(cluster, directory):
     until(lambda: any(line.attempt == 2 for line in lines(log)), "its second attempt")
     held.unlink()
     until(lambda: finished(path) == 2, "both trials")
-    assert retried(path) == ["the study was interrupted"]
+    assert retried(path) == ["the process that ran it was interrupted"]
     assert [trial.attempt for trial in raybo.load(path).trials] == [2, 1]
     assert first_step(log, attempt=2) in (3, 4)  # from the checkpoint
     until(lambda: groups(cluster, directory) == "[]", "its resources")
@@ -224,7 +224,7 @@ def test_a_study_of_gangs_continues_after_its_command(cluster, directory):
     os.killpg(study.pid, signal.SIGKILL)
     study.communicate()
     held.unlink()
-    assert "trial 0 starts again (attempt 2): the study was interrupted" in output(
+    assert "trial 0 starts again (attempt 2): the process that ran it was interrupted" in output(
         tune(cluster, directory, path, *words)
     )
     assert [(trial.state, trial.attempt) for trial in raybo.load(path).trials] == [

@@ -227,7 +227,7 @@ def test_hopeless_studies_are_given_up(tmp_path):
     def job(config):
         raise ValueError("no data")
 
-    with pytest.raises(TrialError, match="the first 5 trials all failed alike: ValueError: no data"):
+    with pytest.raises(TrialError, match="the first 5 trials all failed with the same error: ValueError: no data"):
         tune(job, trials=20, storage=tmp_path / "job.db")
 
 

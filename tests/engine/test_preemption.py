@@ -81,7 +81,7 @@ def test_a_preempted_trial_continues_elsewhere(tmp_path, processes):
         words = ["drain-node", "--address", cluster.address, "--node-id", node, *reason]
         output(command(*hosts.RAY, *words, "--deadline-remaining-seconds", 600))
         until(lambda: any(line[3] == "1" for line in lines()), "a checkpoint")
-        until(lambda: "trial 0: its node is about to go" in said.read_text(), "the study to hear of it")
+        until(lambda: "trial 0: its node is about to be removed" in said.read_text(), "the study to hear of it")
         cluster.kill(nodes[address])
         assert study.wait(HURRY) == 0, said.read_text()
 

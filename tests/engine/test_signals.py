@@ -183,7 +183,7 @@ def test_later_trial_does_not_keep_a_handler(ray_session, path):
 def test_signalled_study_continues_while_jobs_report(ray_session, path, how):
     study = raybo.tune(job_that_strikes(path, how), trials=4, method="random", storage=path, workers=2)
     assert study.count(State.FINISHED) == 4
-    assert reasons(study) == {"the study was interrupted"}
+    assert reasons(study) == {"the process that ran it was interrupted"}
     assert all(len(trial.reports) == 6 for trial in study.trials)
 
 

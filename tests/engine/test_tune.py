@@ -446,7 +446,9 @@ def mended_by(file):
 @pytest.mark.slow
 def test_failed_trials_run_again_under_their_own_numbers(path):
     job = mended_by(path.with_name("mend"))
-    with pytest.raises(TrialError, match=r"first 5 trials all failed alike: ModuleNotFoundError: .*--retry-failed"):
+    with pytest.raises(
+        TrialError, match=r"first 5 trials all failed with the same error: ModuleNotFoundError: .*--retry-failed"
+    ):
         tune(job, path, trials=20, workers=1, method="sobol")
     assert [trial.state for trial in raybo.load(path).trials] == [State.FAILED] * 5
     path.with_name("mend").touch()
@@ -463,7 +465,7 @@ def test_failed_trials_run_again_under_their_own_numbers(path):
 def test_retried_trials_that_fail_again_stay_failed(path):
     job = mended_by(path.with_name("mend"))
     tune(job, path, trials=8, workers=1, keep_going=True)
-    with pytest.raises(TrialError, match="first 5 trials all failed alike"):
+    with pytest.raises(TrialError, match="first 5 trials all failed with the same error"):
         raybo.tune(job, trials=8, workers=1, storage=path, retry_failed=True)
     study = raybo.load(path)
     assert [trial.state for trial in study.trials] == [State.FAILED] * 8

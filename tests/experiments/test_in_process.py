@@ -77,6 +77,25 @@ def test_an_interrupted_study_continues_with_the_same_trials(job, tmp_path):
         assert resumed.trials[stop].attempt == 2
 
 
+def test_ctrl_c_in_a_trial_is_no_failure_of_it(tmp_path):
+    """It used to be: the trial failed, and the study went on."""
+    interrupts = [2]
+
+    @raybo.objective(space={"x": raybo.Float(0, 1)}, metric="v", mode="min")
+    def job(config):
+        if raybo.current_trial().number in interrupts:
+            interrupts.clear()
+            raise KeyboardInterrupt
+        return config["x"]
+
+    with pytest.raises(KeyboardInterrupt):
+        run(job, tmp_path / "a.db", method="gp-ucb")
+    assert [trial.state for trial in raybo.load(tmp_path / "a.db").trials][2:] == [State.PENDING]
+    assert run(job, tmp_path / "a.db", method="gp-ucb").count(State.FINISHED) == 8
+    whole = run(job, tmp_path / "b.db", method="gp-ucb")
+    assert whole.trials[7].config == raybo.load(tmp_path / "a.db").trials[7].config
+
+
 @pytest.mark.slow
 def test_in_process_runs_equal_runs_on_ray(job, tmp_path):
     here = run(job, tmp_path / "here.db", method="gp-ucb")

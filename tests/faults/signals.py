@@ -36,7 +36,7 @@ END_SECONDS = {Process.STUDY: 0.2, Process.COMMAND: 2.0, Process.VIEWER: 2.0}  #
 RAY_ENDS_SECONDS = 0.8  # the same for processes of Ray's
 PROGRESS = 3  # events that show that a study continues
 STATUS: dict[Promise, tuple[int, ...]] = {Promise.STOPS: (130, -signal.SIGINT)}  # Python may end by the signal itself
-INTERRUPTED = "the study was interrupted"
+INTERRUPTED = "the process that ran it was interrupted"
 # that a study's process is given no processor for as long as it may be silent, beside enough others
 SLOW = re.compile(r"the study's own process has neither answered nor written for \d+ s; a new one continues .*")
 

@@ -36,7 +36,7 @@ def test_every_kill_with_an_own_ray(tmp_path: Path, small: disk.Disk | None) -> 
     report = run(study_struck_by([Kind.SECOND, *shuffled(kinds)], Place.OWN, "auto"), tmp_path, disk=small)
     assert everything(report) == []
     assert set(report.kills) == {Kind.SECOND, *kinds}
-    assert report.retried["the study was interrupted"]
+    assert report.retried["the process that ran it was interrupted"]
     assert {kind for kind, _ in report.recoveries} >= {Kind.ACTOR}
 
 
@@ -61,4 +61,4 @@ def test_every_kill_on_a_cluster(
     assert everything(report) == []
     assert set(report.kills) >= {*kinds} - {*LOSE_NODES}  # these may come too late: they wait for another to join
     assert set(report.kills) & set(LOSE_NODES)
-    assert report.retried["the study was interrupted"]
+    assert report.retried["the process that ran it was interrupted"]

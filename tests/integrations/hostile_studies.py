@@ -88,7 +88,9 @@ class Written:
         s, metrics = self.searcher, self.options.get("metrics")
         description = Description(
             objective="job/a b",
-            goals=Goals.of(metrics, self.options.get("constraints"), metric="loss", mode=s.mode),
+            goals=Goals.of(
+                metrics, self.options.get("constraints"), **({} if metrics else {"metric": "loss", "mode": s.mode})
+            ),
             space=self.space,
             method="random",
             seed=0,

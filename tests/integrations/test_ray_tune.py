@@ -835,6 +835,11 @@ def test_a_trial_that_lacks_a_metric_has_failed(caplog):
     assert messages == ["raybo: trial a counts as failed: it reported no size"]  # once
 
 
+def test_a_seed_that_no_study_takes_is_refused_at_once():
+    with pytest.raises(MethodError, match=f"seed must be a whole number from 0 to {2**128}, got"):
+        RayboSearch(seed=2**130)
+
+
 def test_what_tune_wants_is_one_of_the_metrics():
     several().set_search_properties("seconds", "min", {})
     for metric, mode in (("size", "min"), ("loss", "max")):
@@ -843,7 +848,7 @@ def test_what_tune_wants_is_one_of_the_metrics():
         ):
             several().set_search_properties(metric, mode, {})
     with pytest.raises(MethodError, match="not both"):
-        several(metric="loss", mode="min")
+        several(metric="size", mode="min")
     with pytest.raises(MethodError, match="turbo takes one metric and no constraints"):
         several("turbo")
 

@@ -271,7 +271,7 @@ def test_methods_find_fronts_despite_failures_and_replay(method, tmp_path):
     @raybo.objective(space=SPACE, metrics=METRICS, constraints=RULES)
     def job(config):
         if config["x"] > 0.9:
-            raise MemoryError("too large")
+            raise ValueError("too large")
         return {**result(**config), "note": "kept"}
 
     path = tmp_path / "job.db"

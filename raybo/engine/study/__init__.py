@@ -2,6 +2,7 @@
 
 loop                     one coroutine per worker: take the next trial, carry it to its end, again
 next_trials, workers     which trial a free worker submits next
+trial_queue              which trials come before new ones
 proposals, timings       proposals made on the spot, in a thread or ahead of time, by how long things take
 trial_runs, dispatch     a trial from its first submission to its end, and its attempt in Ray's hands
 launcher                 the Ray task that runs an attempt

@@ -13,17 +13,16 @@ class Ending:
 
     Args:
         log: the study's events.
-        keep_going: whether it continues though its first trials all fail for the same reason.
     Attributes:
         stopped: why it is being stopped, with the trials that run; empty if it is not.
         enough: why no further proposal is asked for, while the trials that run end by themselves; empty if some are.
     """
 
-    def __init__(self, log: EventLog, keep_going: bool) -> None:
+    def __init__(self, log: EventLog) -> None:
         self.stopped = ""
         self.enough = ""
         self._log = log
-        self._keep_going = keep_going
+        self._options = log.plan.options
         self._is_hopeless = False
 
     @property
@@ -37,17 +36,23 @@ class Ending:
         self.stopped = self.stopped or reason
         return is_first
 
-    def finish(self, reason: str) -> None:
-        """Ask for no further proposal for this reason, while the trials that run end by themselves."""
-        self.enough = self.enough or reason
+    def over_budget(self) -> str:
+        """Return the reason to stop if the budget is used; empty otherwise, or if the trials that run may end."""
+        clock = self._log.clock
+        if clock is None or not clock.is_over:
+            return ""
+        if self._options.let_finish:
+            self.enough = self.enough or clock.reason
+            return ""
+        return clock.reason
 
     def hopeless(self, workers: int) -> str:
         """Return the reason to stop if the first trials, at least one per worker, all failed alike; empty otherwise."""
         failures = self._log.repeated_failures
-        if self._is_hopeless or self.stopped or self._keep_going or not failures.is_hopeless(workers):
+        if self._is_hopeless or self.stopped or self._options.keep_going or not failures.is_hopeless(workers):
             return ""
         self._is_hopeless = True
-        return f"the first {failures.count} trials all failed alike: {failures.reason}"
+        return f"the first {failures.count} trials all failed with the same error: {failures.reason}"
 
     def check_enough(self) -> None:
         """Ask for no further proposal once a limit on the search is reached, or nothing comes of the trials."""
@@ -57,14 +62,14 @@ class Ending:
     def _fruitless(self) -> str:
         """The reason to end a study that would go on failing, or costing nothing, for ever; else empty."""
         count = self._log.fruitless
-        if self._keep_going or self._log.plan.trials is not None or count < FRUITLESS:
+        if self._options.keep_going or self._log.plan.trials is not None or count < FRUITLESS:
             return ""
-        return f"the last {count} trials have failed, or cost nothing; --keep-going (keep_going=True) goes on"
+        return f"the last {count} trials failed or had no cost; use --keep-going (keep_going=True) to continue"
 
     def raise_if_hopeless(self) -> None:
         """Raise TrialError if the study was stopped because its first trials all failed alike."""
         if self._is_hopeless:
             raise TrialError(
-                f"{self.stopped}; fix that and run them again with --retry-failed (retry_failed=True), or go on "
-                "with --keep-going (keep_going=True)"
+                f"{self.stopped}; fix the cause and rerun them with --retry-failed (retry_failed=True), or "
+                "continue with --keep-going (keep_going=True)"
             )

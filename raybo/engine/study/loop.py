@@ -17,6 +17,7 @@ from raybo.engine.plan import Plan
 from raybo.engine.ray.draining import draining_nodes
 from raybo.engine.ray.nodes import GRACE_SECONDS, LOOK_SECONDS, NodeLosses
 from raybo.engine.status import Status
+from raybo.engine.study.budget_clock import BudgetClock
 from raybo.engine.study.capacity import Capacity
 from raybo.engine.study.ending import Ending
 from raybo.engine.study.event_log import EventLog
@@ -50,7 +51,7 @@ class StudyLoop:
         self.plan = plan
         timings = Timings(plan.workers, plan.takes_all_room)
         self.log = EventLog(plan, objective, timings)
-        self.ending = Ending(self.log, plan.options.keep_going)
+        self.ending = Ending(self.log)
         self.capacity = Capacity(plan, objective, timings)
         self.runs = TrialRuns(
             plan,
@@ -61,7 +62,7 @@ class StudyLoop:
             capacity=self.capacity,
             on_cluster=len(cast(Any, ray).nodes()) > 1 or plan.elastic,
         )
-        self.next_trials = NextTrials(plan, self.log, self.runs, self.ending, self.capacity)
+        self.next_trials = NextTrials(self.log, self.runs, self.ending, self.capacity)
         self._workers: dict[int, asyncio.Task[None]] = {}
         self._worker_left = asyncio.Event()
 
@@ -81,8 +82,9 @@ class StudyLoop:
             beside.append(asyncio.ensure_future(watch_requests(self.plan.path, self._stop_for_user, self._enqueue)))
         if self.runs.launcher.objective.nested:
             beside.append(asyncio.ensure_future(self.runs.watch_trainers()))
-        if not self.runs.check_budget():
-            beside.append(asyncio.ensure_future(self._watch_budget()))
+        self.runs.check_budget()
+        if self.log.clock is not None:
+            beside.append(asyncio.ensure_future(self._watch_budget(self.log.clock)))
         try:
             if self.plan.elastic:
                 await self.capacity.update(await asyncio.get_running_loop().run_in_executor(None, ray.nodes))
@@ -164,10 +166,11 @@ class StudyLoop:
         if await self.next_trials.enqueue(request):
             self._open_workers()
 
-    async def _watch_budget(self) -> None:
+    async def _watch_budget(self, clock: BudgetClock) -> None:
         """End the study when its budget is used."""
-        while (clock := self.log.clock) is not None and not self.runs.check_budget():
+        while not clock.is_over:
             await asyncio.sleep(min(clock.seconds_left, BUDGET_SECONDS))
+        self.runs.check_budget()
 
     async def _watch_nodes(self) -> None:
         """Give up trials whose node was lost, and use all the room that there is unless the user said how much."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import ray
 
 from raybo.common.errors import ObjectiveError, RayError
-from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
+from raybo.engine.lifecycle import Life, Occurrence, Phase, Step, event_after
 from raybo.engine.plan import Plan
 from raybo.engine.ray.connection import logs_directory
 from raybo.engine.ray.liveness import OwnRaylet
@@ -27,7 +27,7 @@ from raybo.engine.trial.captured_output import read_unsent
 from raybo.engine.trial.report_sender import GONE, Answer
 from raybo.engine.trial.task import PackedFunction
 from raybo.job.objective import Objective
-from raybo.record.events import KINDS, LOST, MEMORY, ContextObserved, EventData
+from raybo.record.events import ContextObserved, EventData
 from raybo.record.origin import Origin
 
 TRAINER_SECONDS = 60.0  # for what is left of a trainer to end: a cleaner that is still being started ends only then
@@ -125,25 +125,17 @@ class TrialRuns:
             for dispatched in self.dispatched.values():
                 dispatched.stop(reason)
 
-    def check_budget(self) -> bool:
-        """End the study if its budget is used; return True if it need not be watched: it is used, or there is none."""
-        clock = self.log.clock
-        if clock is None:
-            return True
-        if not clock.is_over:
-            return False
-        if self.plan.options.let_finish:
-            self.ending.finish(clock.reason)
-        else:
-            self.stop(clock.reason)
-        return True
+    def check_budget(self) -> None:
+        """End the study if its budget is used."""
+        if reason := self.ending.over_budget():
+            self.stop(reason)
 
     def announce(self, leaving: set[str]) -> None:
         """Note which nodes are about to go, and say which trials run on one that was not known to."""
         news, self.leaving = leaving - self.leaving, self.leaving | leaving
         for number, dispatched in self.dispatched.items():
             if not news.isdisjoint(filter(None, dispatched.nodes)):
-                self.log.note(f"trial {number}: its node is about to go")
+                self.log.note(f"trial {number}: its node is about to be removed")
 
     # ---- what trials send, of an attempt that may be over
 
@@ -229,11 +221,7 @@ class TrialRuns:
         if occurrence is Occurrence.WORKER_LOST and not self.leaving.isdisjoint(filter(None, nodes)):
             occurrence, data = Occurrence.PREEMPTED, {"reason": "its node was preempted"}
         self._collect_output(dispatched)
-        if occurrence is Occurrence.RETURNED:
-            return self.judge.result(number, data)
-        if occurrence is Occurrence.LEFT:
-            return self.judge.left(number, data)
-        return occurrence, data
+        return self.judge.outcome(number, occurrence, data)
 
     async def _end_trainer(self, dispatched: DispatchedTrial) -> None:
         """Wait until nothing is left of the trainer that an attempt has run: it would hold the next one's resources."""
@@ -260,20 +248,12 @@ class TrialRuns:
         if following.free:
             del self.dispatched[life.trial]
         self._note_move()
-        if following.record is None:
+        event = event_after(life, following, occurrence, data, dispatched.processes)
+        if event is None:
             return following
-        data = {**data, "attempt": life.attempt}
-        if dispatched.processes > 1:
-            data["processes"] = dispatched.processes
+        added = self.log.add(event)
         if following.submit:
             dispatched.reset()
-            data["losses"] = life.losses
-        if life.phase is Phase.LOST:
-            data["kind"] = LOST
-        elif occurrence is Occurrence.OUT_OF_MEMORY and following.free:
-            data["kind"] = MEMORY
-        added = self.log.add(KINDS[following.record].of(life.trial, data))
-        if following.submit:
             self.log.commit()
         if reason := self.ending.hopeless(self.capacity.room):
             self.stop(reason)

@@ -22,11 +22,12 @@ from raybo.engine.trial.report_sender import BATCH_SECONDS, GONE, Answer, Attemp
 from raybo.journal.side_files import CHECKPOINTS, is_uri, trial_directory
 from raybo.record.events import Event, EventData, Kind, Paused, Reported, Retried, cost_in
 from raybo.record.goals import Goal
+from raybo.record.history import History
 from raybo.record.ledger import Ledger
 from raybo.record.states import OPEN, State
 from raybo.record.trial import Trial
 from raybo.schedulers import Verdict
-from raybo.schedulers.rule import CONSTRAINT, JOB, Rule, broken_by, event_of, foreseen
+from raybo.schedulers.rule import CONSTRAINT, JOB, broken_by, event_of, foreseen
 from raybo.searcher import Searcher
 
 SHARE_SECONDS = 0.002  # an urgent commit waits this long for others, to share one transaction
@@ -115,18 +116,13 @@ class Judge:
             if dispatched.life.phase is not Phase.RUNNING:
                 break
             report = self._added(dispatched, data)
-            verdict, rule = broken_by(report, self.log.searcher.goals), CONSTRAINT
             try:
-                if not verdict.prune and self.rule is not None and self._can_judge(report):
-                    verdict, rule = self.rule.verdict(self.log.searcher.history, report.trial), self.rule.name
+                given = self._verdict_on(report, self.log.searcher.history)
             except MethodError as error:
                 return Answer("fault", str(error))
-            if verdict.action != "go":
-                self._carry_out(dispatched, verdict, rule, report)
+            self._carry_out(dispatched, report, given)
         self.log.commit()
-        if dispatched.life.phase is not Phase.RUNNING:
-            return dispatched.answer or GONE
-        return Answer(waits_at=self._waits_at(dispatched.life.trial))
+        return self.answer(dispatched, dispatched.life.attempt)
 
     def _added(self, dispatched: Dispatched, data: EventData) -> Reported:
         """Add the event of a report."""
@@ -137,26 +133,39 @@ class Judge:
         repeated: EventData = {"repeated": True} if is_repeated else {}
         return self.log.add(Reported.of(number, {**data, "attempt": dispatched.life.attempt, **repeated}))
 
-    def _can_judge(self, report: Reported) -> bool:
+    def _can_judge(self, report: Reported, history: History) -> bool:
         """True if the scheduler may end the trial by this report."""
-        history = self.log.searcher.history
         return self.rule is not None and not report.repeated and self.rule.can_judge(history, report.trial)
 
     async def _record(self, dispatched: Dispatched, data: EventData) -> bool:
-        """Record one report and the verdict on it; True if the trial waits until they are committed."""
-        event = self._added(dispatched, data)
-        verdict, rule = broken_by(event, self.log.searcher.goals), CONSTRAINT
-        if not verdict.prune:
-            if self.rule is None or not self._can_judge(event):
-                return event.checkpoint is not None
-            verdict, rule = await self._verdict(self.rule, event.trial), self.rule.name
-        if verdict.action != "go" and dispatched.life.phase is Phase.RUNNING:
-            self._carry_out(dispatched, verdict, rule, event)
-        return True
+        """Record one report and the verdict on it; True if the trial waits until they are committed.
 
-    def _carry_out(self, dispatched: Dispatched, verdict: Verdict, rule: str, report: Event) -> None:
-        """Have a trial end or pause by the verdict on its report."""
-        number = dispatched.life.trial
+        A slow rule gives its verdict beside the event loop.
+        """
+        report = self._added(dispatched, data)
+        history = self.log.searcher.history
+        if self.rule is not None and self.rule.is_slow and self._can_judge(report, history):
+            loop = asyncio.get_running_loop()
+            given = await loop.run_in_executor(self._thread, self._verdict_on, report, history.copy())
+        else:
+            given = self._verdict_on(report, history)
+        self._carry_out(dispatched, report, given)
+        return given is not None or report.checkpoint is not None
+
+    def _verdict_on(self, report: Reported, history: History) -> tuple[Verdict, str] | None:
+        """Return the verdict on a trial's last report, and the name of its rule; None if none is due."""
+        broken = broken_by(report, self.log.searcher.goals)
+        if broken.prune:
+            return broken, CONSTRAINT
+        if self.rule is None or not self._can_judge(report, history):
+            return None
+        return self.rule.verdict(history, report.trial), self.rule.name
+
+    def _carry_out(self, dispatched: Dispatched, report: Reported, given: tuple[Verdict, str] | None) -> None:
+        """Have a running trial end or pause if the verdict on its report says so."""
+        if given is None or given[0].action == "go" or dispatched.life.phase is not Phase.RUNNING:
+            return
+        (verdict, rule), number = given, dispatched.life.trial
         dispatched.answer = Answer(verdict.action, verdict.why)
         if verdict.pause and self.log.searcher.history.records[number].checkpoint is None:
             self._warn(
@@ -168,24 +177,21 @@ class Judge:
         occurrence = Occurrence.PRUNED if verdict.prune else Occurrence.PAUSED
         self._apply(dispatched, occurrence, {**event.data, "seconds": report.data["seconds"]})
 
-    def result(self, number: int, data: EventData) -> tuple[Occurrence, EventData]:
-        """Return what has come of a run that returned, and the data of its event.
+    def outcome(self, number: int, occurrence: Occurrence, data: EventData) -> tuple[Occurrence, EventData]:
+        """Return what has come of a run, and the data of its event.
 
-        Its value is one of its reports if it returned none. If the study counts a cost, a result without it is bad.
+        The value of one that returned is one of its reports if it returned none. If the study counts a cost, a result
+        or a cheap run without it is bad.
         """
         searcher = self.log.searcher
-        data = with_value(searcher.trials[number], data, searcher.ledger.goal, self.log.plan.description.value)
-        return self._with_cost(Occurrence.RETURNED, data, data.get("metrics", {}))
-
-    def left(self, number: int, data: EventData) -> tuple[Occurrence, EventData]:
-        """Return what has come of a run that gave up or was a cheap one, and the data of its event.
-
-        If the study counts a cost, a cheap run without it is bad.
-        """
-        data, record = {"rule": JOB, **data}, self.log.searcher.history.records[number]
-        if record.fidelity is None:
-            return Occurrence.LEFT, data
-        return self._with_cost(Occurrence.LEFT, data, record.last_metrics or {})
+        if occurrence is Occurrence.RETURNED:
+            data = with_value(searcher.trials[number], data, searcher.ledger.goal, self.log.plan.description.value)
+            return self._with_cost(occurrence, data, data.get("metrics", {}))
+        if occurrence is Occurrence.LEFT:  # it gave up, or was a cheap run
+            data, record = {"rule": JOB, **data}, searcher.history.records[number]
+            if record.fidelity is not None:
+                return self._with_cost(occurrence, data, record.last_metrics or {})
+        return occurrence, data
 
     def _with_cost(
         self, occurrence: Occurrence, data: EventData, metrics: Mapping[str, Any]
@@ -265,13 +271,6 @@ class Judge:
             until = foreseen(history, number) if found is None else found
         self._foreseen[number] = ended, found, until
         return found
-
-    async def _verdict(self, rule: Rule, number: int) -> Verdict:
-        """Return the verdict on a trial's last report; a slow rule gives it beside the event loop."""
-        history = self.log.searcher.history
-        if not rule.is_slow:
-            return rule.verdict(history, number)
-        return await asyncio.get_running_loop().run_in_executor(self._thread, rule.verdict, history.copy(), number)
 
 
 def missing_verdicts(searcher: Searcher, events: Sequence[Event]) -> list[Event]:
