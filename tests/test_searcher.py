@@ -18,6 +18,7 @@ from raybo.common.messages import shown
 from raybo.methods import Method
 from raybo.record.history import Proposal
 from raybo.record.states import State
+from raybo.schedulers import GO, Scheduler
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space
 
@@ -428,3 +429,19 @@ def test_a_result_of_one_metric_may_be_a_dict():
         s.tell(trial, {"acuracy": 0.9})
     with pytest.raises(TrialError, match=r"^trial 1: a number is needed for accuracy, got True"):
         s.tell(trial, {"accuracy": True})
+
+
+class Lenient(Scheduler):
+    """Ends nothing."""
+
+    def decides(self, history, trial, step):
+        return True
+
+    def decide(self, history, trial, step):
+        return GO
+
+
+def test_a_scheduler_of_a_script_judges_in_memory(monkeypatch):
+    monkeypatch.setattr(Lenient, "__module__", "__main__")
+    s = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", steps=4, scheduler=Lenient(), seed=0)
+    assert s.report(s.ask(), 0.5) == GO

@@ -211,6 +211,7 @@ class Experiment:
                 raise MethodError(f"{self.name}: {what} {doubled!r} is named twice; each needs a name of its own")
         for problem in self.problems:  # what is wrong is better said before the first run
             whole_number(problem.trials, "trials")
+            whole_number(problem.initial, "initial", at_least=0, at_most=problem.trials - 1)
             if problem.optimum is not None:
                 finite_number(problem.optimum, "optimum")
         whole_number(self.repeats, "repeats")

@@ -154,8 +154,10 @@ def scheduler_or_earlier(
     scheduler: schedulers.AnyScheduler | None, options: Mapping[str, Any], earlier: Description | None
 ) -> tuple[schedulers.AnyScheduler | None, Mapping[str, Any]]:
     """Return the scheduler and its options as given, or as the journal has them."""
+    if earlier is None:
+        return scheduler, options
     name = None if scheduler is None else schedulers.name_of(scheduler)  # an unknown one is reported first
-    if earlier is None or isinstance(scheduler, Scheduler) or name not in (None, earlier.scheduler):
+    if isinstance(scheduler, Scheduler) or name not in (None, earlier.scheduler):
         return scheduler, options
     return earlier.scheduler, options or earlier.scheduler_options
 
