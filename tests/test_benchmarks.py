@@ -69,6 +69,7 @@ def test_every_benchmark_is_in_the_table():
     modules = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
     parts = {
         "apart",
+        "budget_problems",
         "classification",
         "clockwork",
         "early_problems",
