@@ -213,7 +213,7 @@ def raybo_command(arguments, where, folder, monkeypatch):
 def shortened(name, rest):
     """The same command with so few trials and repeats that it takes seconds."""
     cut = {"--trials": OF_TRAINERS.get(rest[0], TRIALS)} if name in ("tune", "compare") else {}
-    cut |= {"--repeats": REPEATS} if name in ("compare", "reproduce") else {}
+    cut |= {"--repeats": REPEATS} if name == "compare" or (name == "reproduce" and rest) else {}
     kept = [word for i, word in enumerate(rest) if word not in cut and (i == 0 or rest[i - 1] not in cut)]
     return [*kept, *(word for pair in cut.items() for word in pair)]
 

@@ -13,7 +13,7 @@ from raybo.cli import cli
 from raybo.engine import detached_studies as on_cluster
 from raybo.engine.description import searcher_for
 from raybo.engine.detached_studies import Detached, studies_on
-from raybo.engine.ray.named_studies import ATTACHED, NAMESPACE, studies_here
+from raybo.engine.ray.named_studies import studies_here
 from raybo.journal import Journal
 from raybo.record.events import KINDS, Kind, Planned
 from raybo.reporting.studies import Progress, progress_of, studies_in
@@ -147,14 +147,12 @@ def test_running_cluster_studies_report_progress(monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "names", "expected"),
-    [("b", "cab", (3, 1)), ("c", "cab", (3, 2)), ("d", "ab", (3, 2)), ("", "", (1, 0)), ("a", "", (1, 0))],
+    [("b", "cab", (3, 1)), ("c", "cab", (3, 2)), (None, "ab", (3, 2)), (None, "", (1, 0)), ("a", "", (1, 0))],
 )
 def test_studies_know_their_share_of_a_cluster(monkeypatch, name, names, expected):
     import ray
 
-    actors = [{"name": each, "namespace": (NAMESPACE, ATTACHED)[i % 2]} for i, each in enumerate(names)]
-    others = [{"name": "0", "namespace": "somebody else's"}]
-    monkeypatch.setattr(ray.util, "list_named_actors", lambda all_namespaces: actors + others)
+    monkeypatch.setattr(ray.util, "list_named_actors", fake_ray(dict.fromkeys(names)).util.list_named_actors)
     assert studies_here(name) == expected
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import re
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from raybo.integrations.transfer import Arrival
 
 TUNNELLED = "http://127.0.0.1:8265"  # where `ray dashboard` and an SSH tunnel put a cluster's dashboard
-NAME_OF_JOB = re.compile(r".+-[0-9a-f]{6}")  # as `raybo submit` names them
 DASHBOARD = click.option(
     "--address",
     default=TUNNELLED,
@@ -51,8 +51,7 @@ ANY_ADDRESS = click.option(
     envvar=DASHBOARD_VARIABLE,
     metavar="auto|HOST:PORT|http://HOST:8265",
     help="The cluster that it runs on: auto or HOST:PORT for a detached study; for a job, the address of its "
-    f"dashboard.  [env var: {DASHBOARD_VARIABLE}, of a dashboard; default: auto, or for a name like job-3f2a1c "
-    f"{TUNNELLED}]",
+    f"dashboard.  [env var: {DASHBOARD_VARIABLE}, of a dashboard; default: auto]",
 )
 BAD_USAGE = 2  # the exit code of a command that was misused, and so left no journal
 STOP_SECONDS = 60.0  # wait for a study on this machine to record its stopped trials
@@ -234,8 +233,7 @@ def attach(ctx: click.Context, name: str, address: str | None) -> None:
         raybo attach job
         raybo attach job-3f2a1c --address http://10.0.0.1:8265
     """
-    address = _address(address, name)
-    if _is_dashboard(ctx, address):
+    if address is not None and _is_dashboard(ctx, address):
         from raybo.integrations.jobs import Cluster
 
         cluster = Cluster(address)
@@ -246,10 +244,10 @@ def attach(ctx: click.Context, name: str, address: str | None) -> None:
 
     console = make_console()
     try:
-        with Display(console) as display:
-            ended = run(name, address, display)
+        with Display(console) as display, _without_address(address):
+            ended = run(name, address or "auto", display)
     except KeyboardInterrupt:
-        at = "" if address == "auto" else f" --address {address}"
+        at = "" if address is None else f" --address {address}"
         say(f"{name} keeps running; raybo stop {name}{at} stops it", err=True)
         raise
     if ended.study is None:
@@ -290,8 +288,7 @@ def stop(ctx: click.Context, name: str, address: str | None, as_json: bool) -> N
         else:
             say(f"Asked to stop; it has not ended yet: raybo show {name} --watch follows it")
         return
-    address = _address(address, name)
-    if _is_dashboard(ctx, address):
+    if address is not None and _is_dashboard(ctx, address):
         from raybo.integrations.jobs import Cluster
 
         job = Cluster(address).stop(name)
@@ -303,7 +300,8 @@ def stop(ctx: click.Context, name: str, address: str | None, as_json: bool) -> N
         return
     from raybo.engine.follow import stop as run
 
-    ended = run(name, address)
+    with _without_address(address):
+        ended = run(name, address or "auto")
     if as_json:
         say_json({"journal": str(ended.path), "has_ended": True})
         return
@@ -391,9 +389,17 @@ def _arrived(arrival: Arrival, name: str) -> str:
     return f"{arrival.path} is up to date with {name}: {counted(arrival.added, 'new event')}"
 
 
-def _address(given: str | None, name: str) -> str:
-    """Return the address to ask for a study: if none is given, a dashboard's for the name of a job."""
-    return given or (TUNNELLED if NAME_OF_JOB.fullmatch(name) else "auto")
+@contextlib.contextmanager
+def _without_address(address: str | None) -> Iterator[None]:
+    """Say how a job is reached where no address was given and no cluster is found."""
+    from raybo.common.errors import RayError
+
+    try:
+        yield
+    except RayError as error:
+        if address is None and "cannot join" in str(error):
+            raise RayError(f"{error}; for a job, give --address {TUNNELLED}") from error
+        raise
 
 
 def _is_dashboard(ctx: click.Context, address: str) -> bool:

@@ -121,6 +121,7 @@ def compare(
     at_most_one(ctx, "in_process", "here", "workers")
     at_most_one(ctx, "output", "out")
     from raybo.experiments import Entry, Experiment, Problem
+    from raybo.experiments.run import runs
     from raybo.job.loading import study_name
 
     entries = []
@@ -146,6 +147,16 @@ def compare(
         say(beaten, err=True)
     if as_json:
         say_json(_as_json(directory, rows, verdicts))
+    if rows and not any(_has_finished(run.path) for run in runs(experiment, directory)):
+        raise RayboError(f"compare: no trial of any run has finished; the journals are in {directory}")
+
+
+def _has_finished(path: Path) -> bool:
+    """Return True if a run has a trial that was not pruned and has not failed."""
+    from raybo.record.states import State
+    from raybo.study.study import load
+
+    return path.is_file() and load(path).count(State.FINISHED) > 0
 
 
 @click.command()
@@ -309,8 +320,6 @@ def _compare(
     is_judged = "final_value" in columns(experiment)
     if without := [row for row in rows if is_judged and not math.isfinite(row.numbers.get("final_value", math.nan))]:
         say(_no_result(experiment, out, without, len(rows)), err=True)
-        if len(without) == len(rows):
-            raise RayboError(f"{experiment.name}: no run has a result; the journals are in {out}")
     if as_json:
         return rows, verdicts
     if until is not None and not rows:
@@ -327,13 +336,17 @@ def _compare(
 def _no_result(experiment: Experiment, out: Path, without: Sequence[Row], count: int) -> str:
     """Say that some of so many runs have no result, and why the last trial of the first of them failed."""
     from raybo.experiments.run import runs
+    from raybo.record.states import FAILURES
     from raybo.study.study import load
 
     first = without[0]
     which = (first.problem, first.method, first.seed)
     found = (run.path for run in runs(experiment, out) if (run.problem.name, run.entry.name, run.seed) == which)
-    failed = [trial.reason for path in found for trial in load(path).trials if trial.reason]
-    why = f", whose last trial failed: {failed[-1]}" if failed else ""
+    trials = [trial for path in found for trial in load(path).trials]
+    failed = [trial.reason for trial in trials if trial.state in FAILURES]
+    why = f", whose last failure is: {failed[-1]}" if failed else ""
+    if any(trial.violations for trial in trials):
+        why = ", of which no trial keeps the constraints"
     begin = "the only run has" if count == 1 else f"{len(without)} of the {count} runs have"
     return f"{begin} no result, the first being {first.problem}, {first.method}, seed {first.seed}{why}"
 

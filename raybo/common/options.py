@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,16 +111,21 @@ def _words(hint: Any) -> list[str]:
     return [word for each in typing.get_args(hint) for word in _words(each)]
 
 
-def refuse_of_others(options: Mapping[str, Any], places: Mapping[str, str]) -> None:
-    """Raise MethodError for an option that belongs elsewhere in the library that a front is for.
+@contextlib.contextmanager
+def pointing_elsewhere(options: Mapping[str, Any], places: Mapping[str, str]) -> Iterator[None]:
+    """Where a method refuses its options, point to the place of one that the library of a front has elsewhere.
 
     Args:
         options: by name, as the front was given them.
         places: by name, where it belongs.
     """
-    for name in options:
-        if name in places:
-            raise MethodError(f"there is no option {name!r}: {places[name]}")
+    try:
+        yield
+    except MethodError as error:
+        for name in options:
+            if name in places and repr(name) in str(error):
+                raise MethodError(f"there is no option {name!r}: {places[name]}") from error
+        raise
 
 
 def read(method: str, cls: type, options: Mapping[str, Any]) -> dict[str, Any]:

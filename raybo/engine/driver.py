@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import secrets
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -25,12 +24,12 @@ from raybo.engine.plan import Plan
 from raybo.engine.progress import Watch, announce, watching
 from raybo.engine.ray.connection import here, is_local, ray_for_study, starts_its_own
 from raybo.engine.ray.liveness import RayDied
-from raybo.engine.ray.named_studies import ATTACHED, NAMESPACE
+from raybo.engine.ray.named_studies import NAMESPACE
 from raybo.engine.ray.pickling import culprit, directories_for, importable, pickled, unsendable, used_by
 from raybo.engine.ray.resources import workers_available
 from raybo.engine.run_options import RunOptions
 from raybo.engine.temporary_directories import private_directory
-from raybo.engine.trial.artifacts import claim
+from raybo.engine.trial.artifacts import claim, require_own
 from raybo.engine.trial.task import LARGE_BYTES, stored
 from raybo.job.code_fingerprint import code_of
 from raybo.job.objective import Objective
@@ -62,9 +61,7 @@ def tune(given: Arguments) -> Study:
         started = time.monotonic()
         code = code_of(given.objective)
         run, searcher, description, events = _begin(given, path, code)  # a wrong journal is refused before Ray starts
-        place = run.artifacts or next(filter(_is_there, artifacts_of(events)), None)
-        if place is not None:
-            claim(path, place, events)
+        place = _artifacts(run, events)
         last = events[-1].number if events else 0
         planned = partial(
             Plan,
@@ -106,6 +103,8 @@ def _begin(given: Arguments, path: Path, code: Code | None) -> tuple[RunOptions,
     goals = given.objective.goals
     with contextlib.closing(Journal(path)) as opened:
         run = _continued(given.run, opened.events, path)
+        if (place := _artifacts(run, opened.events)) is not None:
+            require_own(path, place, opened.events)
         searcher = searcher_for(
             given.objective,
             given.method,
@@ -161,6 +160,11 @@ def _continued(run: RunOptions, events: Sequence[Event], path: Path) -> RunOptio
         return run
     unit = f"--cost {earlier.cost}" if earlier.cost else f"--price {earlier.price:g}"
     raise JournalError(f"{path}: its budget is {earlier}; give {unit} too, or a time by --max-minutes")
+
+
+def _artifacts(run: RunOptions, events: Sequence[Event]) -> str | None:
+    """Return the place of the trials' directories, as given or as the journal has it; None for beside the journal."""
+    return run.artifacts or next(filter(_is_there, artifacts_of(events)), None)
 
 
 def _is_there(place: str) -> bool:
@@ -258,15 +262,10 @@ def _run_on(ray: Any, objective: Objective, plan: Plan, watch: Watch | None) -> 
     placed = {"num_cpus": 0, "max_concurrency": 1_000, "scheduling_strategy": here(ray)}
     if not plan.options.detach:
         # restarted by the follower: what Ray may restart, Ray's memory monitor kills before any trial
-        def attached() -> Any:
-            named = f"{plan.path.stem}-{secrets.token_hex(4)}"  # a new one each time: Ray may not have freed the last
-            make = ray.remote(StudyActor).options(**placed, name=named, namespace=ATTACHED).remote
-            return make(replace(plan, name=named), sent, function)
-
-        run_to_end(ray, attached, plan.path, RESTARTS, plan.after, watch)
+        make = ray.remote(StudyActor).options(**placed).remote
+        run_to_end(ray, lambda: make(plan, sent, function), plan.path, RESTARTS, plan.after, watch)
         return
     name = plan.path.stem
-    plan = replace(plan, name=name)
     placed |= {"name": name, "namespace": NAMESPACE, "lifetime": "detached"}
     placed |= {"max_restarts": RESTARTS, "max_task_retries": -1}  # by Ray, as nobody else is there
     try:

@@ -33,7 +33,6 @@ class Plan:
         artifacts: where the trials' directories are, a path or a URI; None for beside the journal.
         directories: where modules of the user's own method and scheduler are imported from.
         code: the fingerprint of what the trials run; None if it cannot be told.
-        name: by which other studies on the cluster see this one; empty without a Ray.
     """
 
     description: Description
@@ -52,4 +51,3 @@ class Plan:
     artifacts: str | None = None
     directories: Sequence[str] = ()
     code: Code | None = None
-    name: str = ""

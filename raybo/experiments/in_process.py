@@ -100,7 +100,8 @@ class _Loop:
         """Return the next trial to run; None at the end."""
         if self.queue.first:
             number = self.queue.resumed()
-            return Life(number, attempt=self.log.searcher.trials[number].attempt)
+            losses = self.log.losses.get(number, 0)
+            return Life(number, attempt=self.log.searcher.trials[number].attempt, losses=losses)
         if (promoted := self.judge.promoted({})) is not None:
             life, occurrence, data = self.queue.promoted(promoted)
             self._apply(resumed := Running(life), occurrence, data)
@@ -131,4 +132,6 @@ class _Loop:
         trial.life, following = trial.life.after(occurrence, retries=self.plan.options.retries)
         if (event := event_after(trial.life, following, occurrence, data)) is not None:
             self.log.add(event)
+        if following.submit:
+            self.log.losses[trial.life.trial] = trial.life.losses
         return following

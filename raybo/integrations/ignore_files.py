@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from raybo.engine.ray.job_client import decides, ignore_patterns
+from raybo.engine.ray.job_client import deciding
 
 GIT, RAY = ".gitignore", ".rayignore"
 
@@ -53,12 +53,14 @@ class Ignores:
     def exclude(self, path: Path, *, is_directory: bool) -> bool:
         """Return True if a path is excluded; what is above it is not."""
         for files in (self.git, self.ray):
-            for base, patterns in reversed(files):
-                verdict = decides(patterns, relative(path, base, is_directory=is_directory))
-                if verdict:
-                    return True
-                if verdict is False:
-                    break
+            verdicts = (
+                excludes
+                for base, patterns in reversed(files)
+                for excludes, names in reversed(patterns)
+                if names.match(relative(path, base, is_directory=is_directory))
+            )
+            if next(verdicts, False):
+                return True
         return False
 
 
@@ -72,4 +74,4 @@ def _read(directory: Path, name: str) -> tuple[tuple[Path, Any], ...]:
     if not file.is_file():
         return ()
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-    return ((directory, ignore_patterns(lines)),)
+    return ((directory, deciding(lines)),)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import raybo
 from raybo.common.errors import MissingExtra, RayboError, install_command
@@ -13,10 +13,12 @@ from raybo.integrations.agents import AgentFolder
 try:
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
+    from pydantic import WithJsonSchema
 except ImportError as missing:
     raise MissingExtra(f"a server for agents needs mcp 2 ({missing}): {install_command('mcp')}") from None
 
 Result = dict[str, Any]
+Told = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "object"}]})]  # pydantic makes 1 of true
 
 INSTRUCTIONS = """\
 Tune a job's parameters by Bayesian optimisation. You run the job; raybo proposes configurations and learns.
@@ -115,7 +117,7 @@ def server_of(folder: AgentFolder) -> MCPServer:
         return _answer(folder.ask, study, n, config)
 
     @server.tool()
-    def tell(study: str, trial: int, result: Any) -> Result:
+    def tell(study: str, trial: int, result: Told) -> Result:
         """Tell the result of a trial: a number, or an object with every metric and constrained number by name."""
         return _answer(folder.tell, study, trial, result)
 
@@ -125,7 +127,7 @@ def server_of(folder: AgentFolder) -> MCPServer:
         return _answer(folder.fail, study, trial, reason)
 
     @server.tool()
-    def report(study: str, trial: int, result: Any, step: int | None = None) -> Result:
+    def report(study: str, trial: int, result: Told, step: int | None = None) -> Result:
         """Report what a step of a running trial came to. The verdict "prune" means: stop it, it is told already."""
         return _answer(folder.report, study, trial, result, step)
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from raybo import methods
 from raybo.common.arguments import whole_number
 from raybo.common.errors import MethodError, MissingExtra, install_command
-from raybo.common.options import refuse_of_others
+from raybo.common.options import pointing_elsewhere
 from raybo.record.goals import Goals
 from raybo.searcher import seed_for
 
 try:
     from optuna import Study
-    from optuna.distributions import BaseDistribution, CategoricalDistribution
+    from optuna.distributions import BaseDistribution
     from optuna.samplers import BaseSampler, RandomSampler
     from optuna.trial import FrozenTrial, TrialState
 except ImportError:
@@ -96,8 +96,8 @@ class RayboSampler(BaseSampler):
         budget: float | str | None = None,
         **options: Unpack[MethodOptions],
     ) -> None:
-        refuse_of_others(options, PLACES)
-        self._method = methods.make(method, **options)
+        with pointing_elsewhere(options, PLACES):
+            self._method = methods.make(method, **options)
         if self._method.needs_context:
             raise MethodError(f"{methods.label(method)} needs a context, which Optuna's trials do not have; use auto")
         self._seed = None if seed is None else seed_for(seed)
@@ -199,9 +199,8 @@ class RayboSampler(BaseSampler):
         kept = Kept.of(trial)
         if kept is None:
             return "not proposed as a whole: each parameter was drawn alone, or given by the user"
-        for name, distribution in trial.distributions.items():
-            if name in kept.params and trial.params[name] != _as_given(distribution, kept.params[name]):
-                return "given by the user, in part or as a whole"
+        if set(kept.params) & set(trial.system_attrs.get("fixed_params", ())):
+            return "given by the user, in part or as a whole"
         if "fallback" in kept.tags:
             return f"a random point, because the model failed: {kept.tags['fallback']}"
         why = self._method.explain(kept.tags)
@@ -212,11 +211,6 @@ class RayboSampler(BaseSampler):
         if seed is None:
             seed = int.from_bytes(hashlib.sha256(study.study_name.encode()).digest()[:8], "big")
         return uniform_seed(seed, *parts)
-
-
-def _as_given(distribution: BaseDistribution, value: Any) -> Any:
-    """Return a value that is kept with a trial as users give it: a choice itself in place of its position."""
-    return distribution.choices[value] if isinstance(distribution, CategoricalDistribution) else value
 
 
 def _shown(trials: Sequence[FrozenTrial]) -> ShownSpace:

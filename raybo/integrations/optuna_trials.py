@@ -30,7 +30,7 @@ from raybo.searcher import Searcher
 KEY = "raybo:proposal"  # of a trial's system attributes, with the number of the part after it
 PART = 2_000  # characters of an attribute; some databases hold no more
 CONSTRAINTS = "constraints"  # where Optuna keeps a list of them, or each with its name after a colon
-MOST_REPORTS = 50  # steps at which trials are looked at, evenly spaced among those that are reported
+MOST_REPORTS = 50  # steps at which trials are looked at, evenly spaced among those reported; as many more of ends
 
 
 @dataclass(frozen=True)

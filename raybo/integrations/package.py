@@ -57,6 +57,7 @@ def choose(directory: Path, exclude: Sequence[str] = ()) -> Chosen:
     Args:
         exclude: patterns as in .gitignore.
     """
+    directory = directory.absolute()
     wanted = ignore_patterns([pattern[1:] for pattern in exclude if pattern.startswith("!")])
     secrets = ignore_patterns([*SECRETS, *exclude])
     root = Path(os.path.realpath(directory))

@@ -37,7 +37,7 @@ class TrainError(RayboError):
         ...     try:
         ...         return trainer.fit().metrics["loss"]
         ...     except TrainError:  # diverged, say
-        ...         return float("inf")
+        ...         return 10.0  # worse than any model
     """
 
 

@@ -21,12 +21,12 @@ from raybo import methods
 from raybo.common.arguments import a_list, a_name, one_of, truth, whole_number
 from raybo.common.errors import JournalError, MethodError, MissingExtra, RayboError, SpaceError, install_command
 from raybo.common.messages import shortened
-from raybo.common.options import refuse_of_others
+from raybo.common.options import pointing_elsewhere
 from raybo.common.refusals import refusing
 from raybo.integrations.tune_limit import Limit
 from raybo.integrations.tune_points import nested, parameters_of, plain, reported, whole
 from raybo.integrations.tune_results import (
-    DONE,
+    TRAINING_ITERATION,
     ended,
     is_finite,
     pruned_early,
@@ -75,7 +75,7 @@ PLACES = {  # of Ray Tune's arguments that are none of a search algorithm
 logger = logging.getLogger(__name__)
 
 FILLS = 200  # random configurations tried to complete a point that was given in part
-CALLS = 6  # between a searcher of Tune's that wraps this one and the method that it calls
+CALLS = 10  # between the searchers of Tune's that wrap this one and the method that they call
 PENDING_CAP = "TUNE_MAX_PENDING_TRIALS_PG"
 
 
@@ -148,12 +148,12 @@ class RayboSearch(Searcher):
             raise MethodError(
                 "Ray Tune's own schedulers stay in charge; give TuneConfig(scheduler=...), and steps= here"
             )
-        refuse_of_others(options, PLACES)
         if mode is not None:
             one_of(mode, "mode", MODES)
         if metric is not None:
             metric = a_name(metric, "metric")
-        made = methods.make(method, **options)
+        with pointing_elsewhere(options, PLACES):
+            made = methods.make(method, **options)
         try:
             both = (None, None) if metrics is None else (metric, mode)  # Tune may still say which
             goals = Goals.of(metrics, constraints, metric=both[0], mode=both[1])
@@ -196,7 +196,7 @@ class RayboSearch(Searcher):
         self._noted: set[str] = set()
         self._begun: dict[str, float] = {}  # of pending trials: when they were suggested, by the monotonic clock
         self._seconds: dict[str, float] = {}  # and what they had taken at their last report
-        self._done: set[str] = set()  # trials that have said themselves that they are done
+        self._reported: dict[str, Any] = {}  # and the iteration of that
         if space is not None:
             self._state.space = _space_of(space, where)
             self._begin()
@@ -248,11 +248,8 @@ class RayboSearch(Searcher):
             self._begin()
         elif self._asker is None or not self._asks_for(self._state.metric, self._state.mode):
             self._begin()
-        wrapper = self._wrapper()
-        declared = self._state.declared
-        if isinstance(wrapper, Repeater) and (declared.metrics or declared.constraints):
-            raise MethodError("a Repeater passes on the mean of one metric; leave it out, or metrics and constraints")
-        if self._limit.most is None and wrapper is None and PENDING_CAP not in os.environ:
+        self._require_no_repeater()
+        if self._limit.most is None and not self._wrappers() and PENDING_CAP not in os.environ:
             self._note(
                 "cap",
                 "Ray Tune starts one trial after another for a search algorithm without a limit; to start several at "
@@ -281,6 +278,7 @@ class RayboSearch(Searcher):
             MethodError: there is no space or no mode yet.
         """
         asker = self._ready()
+        self._require_no_repeater()
         if (number := self._pending(trial_id)) is not None:
             return asker.trials[number].config  # asked twice, answered twice
         if self._limit.is_reached(self._all_pending()):
@@ -297,7 +295,8 @@ class RayboSearch(Searcher):
         else:
             event = self._apply(asker.propose(asker.history, spent=spent))
         self._state.trials[trial_id] = number = cast(int, event.trial)
-        self._begun[trial_id] = time.monotonic()
+        if self._state.budget is not None:
+            self._begun[trial_id] = time.monotonic()
         return asker.trials[number].config
 
     @refusing(MethodError, "a trial's id is text, and its result a dict")
@@ -306,8 +305,7 @@ class RayboSearch(Searcher):
         self._limit.note_sign_of(trial_id)
         try:
             if self._asker is not None and self._pending(trial_id) is not None:
-                if result.get(DONE) is True:  # told by the trial itself; a scheduler does not say so
-                    self._done.add(trial_id)
+                self._reported[trial_id] = result.get(TRAINING_ITERATION)
                 if (took := seconds_of(result)) is not None:
                     self._seconds[trial_id] = took
                 end = self._read(trial_id, result)
@@ -333,13 +331,14 @@ class RayboSearch(Searcher):
             else:
                 end = self._read(trial_id, result, error, latest)
                 if not error:
-                    by_itself = trial_id in self._done
+                    last = (result or {}).get(TRAINING_ITERATION)  # of a trial that is ended, it was not reported
+                    by_itself = last is not None and last == self._reported.pop(trial_id, None)
                     self._report(trial_id, result or {}, end)
                     trial, goals = self._asker.trials[number], self._asker.goals
                     end = end if by_itself else pruned_early(trial, result or {}, end, goals, self._state.steps)
                 if isinstance(end, Failed) and not error:  # Tune itself looks at one metric only, if at any
                     self._note("lacking", f"trial {trial_id} counts as failed: {end.reason}")
-                self._apply(replace(end, trial=number, seconds=self._took(trial_id, result)))
+                self._apply(replace(end, trial=number, seconds=self._took(trial_id, result, end)))
                 for abandoned in self._limit.abandoned():
                     reason = "Ray Tune did not resume it"
                     self._apply(Stopped(self._state.trials[abandoned], reason=reason))
@@ -508,10 +507,10 @@ class RayboSearch(Searcher):
             return None
         return sum(record.seconds or 0.0 for record in self._ready().history.records)
 
-    def _took(self, trial_id: str, result: Mapping[str, Any] | None) -> float | None:
+    def _took(self, trial_id: str, result: Mapping[str, Any] | None, end: AttemptEvent) -> float | None:
         """Return how long a trial has run that ends with this report, or by an earlier one, or by the clock.
 
-        None without a budget, or if nothing says it.
+        None without a budget, or if nothing says it, as of one that was stopped while it waited.
         """
         if self._state.budget is None:
             return None
@@ -519,7 +518,7 @@ class RayboSearch(Searcher):
         reported, told = self._seconds.pop(trial_id, None), seconds_of(result)
         if told is not None or reported is not None:
             return told if told is not None else reported
-        return None if begun is None else time.monotonic() - begun
+        return None if begun is None or isinstance(end, Stopped) else time.monotonic() - begun
 
     def _apply(self, event: Event) -> Event:
         event = self._ready().apply(event)
@@ -584,15 +583,21 @@ class RayboSearch(Searcher):
             self._state.trials[trial_id] = len(asker.trials)
             self._add(config, end)
 
-    def _wrapper(self) -> Searcher | None:
-        """Return the searcher of Tune's that asks for this one; None if Tune asks itself, as it does not tell."""
-        frame = inspect.currentframe()
+    def _require_no_repeater(self) -> None:
+        """MethodError if a Repeater asks for several metrics or constraints."""
+        declared = self._state.declared
+        if (declared.metrics or declared.constraints) and any(isinstance(one, Repeater) for one in self._wrappers()):
+            raise MethodError("a Repeater passes on the mean of one metric; leave it out, or metrics and constraints")
+
+    def _wrappers(self) -> list[Searcher]:
+        """Return the searchers of Tune's that ask for this one, as Tune does not tell; none if it asks itself."""
+        found, frame = list[Searcher](), inspect.currentframe()
         for _ in range(CALLS):
             frame = None if frame is None else frame.f_back
             asks = None if frame is None else frame.f_locals.get("self")
             if isinstance(asks, Searcher) and asks is not self:
-                return asks
-        return None
+                found.append(asks)
+        return found
 
     def _note(self, about: str, text: str) -> None:
         if about not in self._noted:

@@ -40,7 +40,7 @@ from raybo import methods
 from raybo.common.arguments import by_name, whole_number
 from raybo.common.errors import MethodError
 from raybo.common.messages import first_line, shown
-from raybo.common.options import refuse_of_others
+from raybo.common.options import pointing_elsewhere
 from raybo.integrations.sklearn_batches import OneSearch, SplitOnce, add_times, failed_fits, rows_of_failure
 from raybo.integrations.sklearn_spaces import candidate_of, space_of
 from raybo.integrations.sklearn_steps import FoldsInSteps, rank_finished_first
@@ -180,7 +180,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
                 "scheduler, grows and by need an estimator that learns step by step; say how many steps with steps="
             )
         has_one_score = self.scoring is None or isinstance(self.scoring, str)
-        if has_one_score and isinstance(self.refit, str) and self.refit not in (RECOMMENDED, "score"):
+        if has_one_score and isinstance(self.refit, str) and self.refit not in (RECOMMENDED, "score", self.scoring):
             raise ValueError(f"refit must be True, False, a function or {RECOMMENDED!r}, got {shown(self.refit)}")
         for name in ("n_iter", "n_points", "by", *(["steps"] if self.steps is not None else [])):
             whole_number(getattr(self, name), name, error=ValueError)
@@ -190,8 +190,8 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
                 f"RayboSearchCV searches for one score and takes no {several[0]}; name one of several scores with "
                 f"refit=, or tune an objective that declares {several[0]}="
             )
-        refuse_of_others(options, dict.fromkeys(OWN, "give it to RayboSearchCV itself"))
-        methods.make(self.method, **options)  # first, as an option may be called like an argument of the searcher
+        with pointing_elsewhere(options, dict.fromkeys(OWN, "give it to RayboSearchCV itself")):
+            methods.make(self.method, **options)  # first, as an option may be called like an argument of the searcher
         try:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         except Exception as error:  # noqa: BLE001  # a user's object may raise anything

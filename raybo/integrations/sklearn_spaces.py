@@ -120,7 +120,8 @@ def _range_of(distribution: Any, name: str) -> Any:
     """The support of a scipy distribution, frozen or not."""
     family = getattr(distribution, "dist", distribution)
     if (values := getattr(family, "xk", None)) is not None:  # of rv_discrete(values=...): these, and none between them
-        return _read(np.asarray(values).tolist(), name)
+        listed = np.asarray(values)
+        return _read((listed + (distribution.support()[0] - listed.min())).tolist(), name)  # it may be moved
     kind = getattr(family, "name", type(distribution).__name__)
     try:
         low, high = (float(bound) for bound in distribution.support())

@@ -105,7 +105,7 @@ def learn(estimator: Any, X: Any, y: Any, step: int, grows: str | None, by: int,
 def _classes_of(estimator: Any, y: Any) -> Any:
     """Return the classes that `partial_fit` is to expect; of several outputs for each, of labels their positions."""
     y = np.asarray(y)
-    if y.ndim == 1:
+    if y.ndim == 1 or (y.shape[1] == 1 and not hasattr(estimator, "estimator")):
         return np.unique(y)
     outputs = [np.unique(column) for column in y.T]
     return outputs if hasattr(estimator, "estimator") else np.arange(len(outputs))

@@ -32,7 +32,6 @@ from raybo.record.trial import Trial
 from raybo.space import Space, read_context
 
 TRAINING_ITERATION = "training_iteration"  # Tune's name for a step
-DONE = "done"  # Tune's name for whether a report is a trial's last
 TIME_TOTAL = "time_total_s"  # Tune's name for the seconds that a trial has run
 UNKNOWN = -1  # the number of a trial that is yet to get one
 

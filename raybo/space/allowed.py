@@ -88,6 +88,11 @@ class Allowed:
         """Return the rules that a point breaks."""
         return [rule for rule in self.rules if self._breaks(X, [rule])[0]]
 
+    def broken_axes(self, x: Array) -> set[int]:  # (d,)
+        """Return the axes of the groups of which a runnable point breaks a rule."""
+        broken = (group for group in self.groups if self._breaks(x[None, :], group.rules)[0])
+        return {axis for group in broken for axis in group.axes}
+
     def led_back(self, X: Array) -> Array:  # (m, d) -> (m, d)
         """Return the rows, all runnable, with an allowed point nearby in place of each that breaks a rule."""
         for group in self.groups:

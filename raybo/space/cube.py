@@ -128,7 +128,7 @@ class Cube:
     @property
     def open_guesses(self) -> NDArray[np.bool_]:  # (d,)
         """Return which axes are open at the guesses, and have one."""
-        found: NDArray[np.bool_] = self.opened(self._opening(self.guesses())[None, :])[0] & np.array(self.guessed)
+        found: NDArray[np.bool_] = self.opened(self._opening(self.guesses())[0][None, :])[0] & np.array(self.guessed)
         return found
 
     def _at(self, x: Array) -> Array:  # (d,) -> (d,)
@@ -136,16 +136,20 @@ class Cube:
 
         If it breaks a rule, what has no guess gives way, and the guesses only where that does not do.
         """
-        x = self._opening(x)
+        x, chosen = self._opening(x)
         if not self.allows(x[None, :])[0]:
-            X = np.where(np.array(self.guessed) | (x != self.rest), x, np.random.default_rng(0).random((TRIED, self.d)))
-            allowed = X[self.allows(X)]
-            if len(allowed):
-                x = allowed[int(np.argmin(np.square(allowed - x).sum(axis=1)))]
+            free = sorted(self.allowed.broken_axes(self.place(x[None, :])[0]) - chosen)
+            X = np.tile(x, (TRIED, 1))
+            X[:, free] = np.random.default_rng(0).random((TRIED, len(free)))
+            if len(allowed := X[self.allows(X)]):
+                nearest = allowed[int(np.argmin(np.square(allowed - x).sum(axis=1)))]
+                between = x + np.linspace(0.0, 1.0, TRIED)[:, None] * (nearest - x)
+                x = between[self.allows(between)][0]
         guess: Array = self.snap(x[None, :])[0]
         return guess
 
-    def _opening(self, x: Array) -> Array:  # (d,) -> (d,)
+    def _opening(self, x: Array) -> tuple[Array, set[int]]:  # (d,) -> (d,)
+        """Return the point with the branches of the guesses open, and the axes that these decide."""
         x, chosen = x.copy(), set(np.flatnonzero(self.guessed).tolist())
         for i in np.flatnonzero(self.guessed):
             condition = self.conditions[i]
@@ -154,7 +158,7 @@ class Cube:
                 chosen.add(axis)
                 x[axis] = (position + 0.5) / len(cast(Categorical, self._parameters[axis]).choices)
                 condition = self.conditions[axis]
-        return x
+        return x, chosen
 
     def opened(self, X: Array) -> NDArray[np.bool_]:  # (m, d) -> (m, d)
         """Return which axes are open at the rows of X."""

@@ -62,7 +62,7 @@ def enqueue(followed: Followed, values: Sequence[Any]) -> str:
 
 
 def note(followed: Followed, said: object, trial: object) -> Json:
-    """Add a note to a study, or about one of its trials.
+    """Add a note to a study or to one of its trials.
 
     Raises:
         JournalError: it cannot be written.

@@ -58,6 +58,39 @@ def test_a_study_keeps_its_place_wherever_its_journal_goes(tmp_path, place):
         tune(tmp_path / "a", place)
 
 
+@pytest.mark.parametrize("said", ["", "[", "{}", '{"began": "now"}'])
+def test_what_says_nothing_of_a_study_refuses_none(tmp_path, said):
+    tune(tmp_path / "a", tmp_path / "shared")
+    (tmp_path / "shared/job.trials/study.json").write_text(said)
+    tune(tmp_path / "b", tmp_path / "shared")
+
+
+def test_a_study_that_never_ended_a_command_is_not_refused(tmp_path, place, monkeypatch):
+    def job(config):
+        raise KeyboardInterrupt
+
+    given = {"trials": 2, "method": "random", "in_process": True, "artifacts": place}
+    wrapped = raybo.objective(space={"x": raybo.Float(0, 1)}, metric="loss", mode="min", steps=1)(job)
+    with pytest.raises(KeyboardInterrupt):
+        raybo.tune(wrapped, storage=tmp_path / "job.db", **given)
+    (tmp_path / "moved").mkdir()
+    shutil.move(tmp_path / "job.db", tmp_path / "moved/job.db")
+    monkeypatch.setattr("raybo.engine.trial.artifacts.socket.gethostname", lambda: "elsewhere")
+    study = raybo.tune(objective, storage=tmp_path / "moved/job.db", **given)
+    assert [str(trial.state) for trial in study.trials] == ["stopped", "finished", "finished"]
+
+
+def test_a_study_that_begins_with_enqueued_trials_takes_its_place_over(tmp_path, place):
+    tune(tmp_path / "a", place)
+    (tmp_path / "a/job.db").unlink()
+    given = {"trials": 1, "method": "random", "in_process": True, "artifacts": place, "enqueue": [{"x": 0.5}]}
+    raybo.tune(objective, storage=tmp_path / "a/job.db", **given)
+    with pytest.raises(JournalError, match="belongs to another study"):
+        raybo.tune(objective, storage=tmp_path / "job.db", **given)
+    with pytest.raises(JournalError):
+        raybo.load(tmp_path / "job.db")  # nothing has begun there
+
+
 def test_a_new_study_in_the_place_of_one_that_was_removed_takes_it_over(tmp_path, place):
     tune(tmp_path / "a", place)
     (tmp_path / "a/job.db").unlink()

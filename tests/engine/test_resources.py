@@ -78,9 +78,7 @@ def test_studies_share_the_room_evenly(room, studies, shares):
 def test_study_takes_its_share_of_the_room(monkeypatch, studies, room, is_alone):
     asked = []
     monkeypatch.setattr(capacities, "studies_here", lambda name: asked.append(name) or studies)
-    plan = SimpleNamespace(
-        options=RunOptions(detach=True), path=Path("/journals/b.db"), trials=100, workers=1, name="b"
-    )
+    plan = SimpleNamespace(options=RunOptions(detach=True), path=Path("/journals/b.db"), trials=100, workers=1)
     capacity = capacities.Capacity(plan, asking(), Timings(16, takes_all_room=True))
     capacity.timings.trials.append(0.0)
     asyncio.run(capacity.update(nodes((True, {"CPU": 16.0}))))

@@ -308,6 +308,10 @@ def test_tools_answer_and_refuse_in_words(mcp, folder):
     assert named.structured_content["best"]["value"] == 0.9
     assert set(tools) == {"create_study", "ask", "tell", "fail", "report", "status", "explain", "front", "export"}
     assert all(tool.description for tool in tools.values())
+    assert {kind["type"] for kind in tools["tell"].input_schema["properties"]["result"]["anyOf"]} == {
+        "number",
+        "object",
+    }
     assert asked.structured_content["trials"][0]["trial"] == 0
     assert told.structured_content["best"]["value"] == 0.5
     assert again.is_error

@@ -711,7 +711,7 @@ def test_with_steps_early_ends_are_pruned_with_curves(tmp_path):
     asked = search(steps=4)
     for i, last in enumerate((4, 2)):
         asked.suggest(f"t{i}")
-        for step in range(1, last + 1):
+        for step in range(1, last + (last == 4)):  # Tune withholds the report at which it ends a trial
             asked.on_trial_result(f"t{i}", {"loss": 1.0 / step, "training_iteration": step})
         asked.on_trial_complete(f"t{i}", {"loss": 1.0 / last, "training_iteration": last})
     whole, ended = asked._asker.trials
@@ -771,7 +771,8 @@ def test_all_numbers_of_early_ended_trials_count(tmp_path):
             result = {**several_results(config), "training_iteration": step, "done": False}
             if i == 4:
                 del result["size"]  # which is only measured at the end
-            searcher.on_trial_result(str(i), result)
+            if i < 3 or step < 2:  # Tune withholds the report at which it ends a trial
+                searcher.on_trial_result(str(i), result)
         searcher.on_trial_complete(str(i), {**result, "done": True})
     *whole, ended, lacking = searcher._asker.trials
     assert {trial.state for trial in whole} == {State.FINISHED}
@@ -911,6 +912,16 @@ def test_a_budget_counts_trials_that_fail_or_say_nothing_at_their_end():
     assert searcher.suggest("d") == Searcher.FINISHED
 
 
+def test_a_trial_that_is_stopped_while_it_waits_costs_nothing(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("raybo.integrations.ray_tune.time.monotonic", lambda: now[0])
+    searcher = search(budget=100)
+    searcher.suggest("a")
+    now[0] = 500.0
+    searcher.on_trial_complete("a")
+    assert searcher._spent() == 0.0
+
+
 def test_without_reports_a_budget_counts_by_the_clock(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("raybo.integrations.ray_tune.time.monotonic", lambda: now[0])
@@ -926,8 +937,9 @@ def test_a_trial_that_ends_by_itself_is_not_pruned():
     for name in ("stopped", "done"):
         searcher.suggest(name)
         for step in range(1, 5):
-            result = {"loss": 1.0 / step, "training_iteration": step, "done": name == "done" and step == 4}
-            searcher.on_trial_result(name, result)
+            result = {"loss": 1.0 / step, "training_iteration": step}
+            if name == "done" or step < 4:  # Tune withholds the report at which it ends a trial
+                searcher.on_trial_result(name, result)
         searcher.on_trial_complete(name, result)
     assert [trial.state for trial in trials_of(searcher)] == [State.PRUNED, State.FINISHED]
 
@@ -945,6 +957,8 @@ def test_a_repeater_passes_on_one_metric(caplog):
     several = RayboSearch(space={"x": tune.uniform(0, 1)}, metrics={"loss": "min", "size": "min"})
     with pytest.raises(MethodError, match="a Repeater passes on the mean of one metric"):
         Repeater(several, repeat=2).set_search_properties(None, None, {})
+    with pytest.raises(MethodError, match="a Repeater passes on the mean of one metric"):
+        ConcurrencyLimiter(Repeater(several, repeat=2), 2).suggest("a")
     one = RayboSearch(metric="loss", mode="min")
     assert Repeater(one, repeat=2).set_search_properties("loss", "min", {"x": tune.uniform(0, 1)})
     assert "to start several at" not in caplog.text  # which a Repeater does not pass on

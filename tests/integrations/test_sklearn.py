@@ -586,6 +586,8 @@ def test_earlier_studies_say_where_to_begin():
 def test_a_distribution_of_listed_values_is_a_choice_among_them():
     ordered = space_of({"max_depth": stats.rv_discrete(values=([2, 8, 64], [0.3, 0.3, 0.4]))})
     assert ordered.template["max_depth"] == raybo.Ordinal([2, 8, 64])
+    moved = stats.rv_discrete(values=([1, 2, 4], [0.2, 0.3, 0.5]))(loc=10)
+    assert space_of({"d": moved}).template["d"] == raybo.Ordinal([11, 12, 14])
 
 
 @pytest.mark.parametrize("where", ["dict", "space"])
@@ -600,6 +602,8 @@ def test_nested_parameters_are_refused(where):
 def test_a_misspelt_refit_is_refused():
     with pytest.raises(ValueError, match=r"^refit must be True, False, a function or 'recommended', got 'recomended'"):
         RayboSearchCV(SVC(), {"C": [1.0, 2.0]}, n_iter=2, refit="recomended").fit(X, Y)
+    named = RayboSearchCV(SVC(), {"C": [1.0, 2.0]}, n_iter=2, method="sobol", scoring="accuracy", refit="accuracy")
+    assert named.fit(X, Y).best_score_ > 0.5
 
 
 @pytest.mark.slow

@@ -243,6 +243,7 @@ def test_folds_on_ray_learn_equal_steps():
     np.testing.assert_array_equal(here.cv_results_["n_steps"], there.cv_results_["n_steps"])
 
 
+@pytest.mark.filterwarnings("ignore:A column-vector y")
 def test_partial_fit_learns_several_outputs_and_labels():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 3))
@@ -252,6 +253,9 @@ def test_partial_fit_learns_several_outputs_and_labels():
         X, Y
     )
     assert found.best_score_ > 0.3
+    one = SGDClassifier(random_state=0)
+    found = RayboSearchCV(one, {"alpha": [1e-4, 1e-3]}, n_iter=2, steps=2, cv=2, method="sobol").fit(X, Y[:, :1])
+    assert found.best_score_ > 0.6
     labels = MLPClassifier((8,), random_state=0)
     found = RayboSearchCV(labels, {"alpha": [1e-4, 1e-3]}, n_iter=2, steps=2, cv=2, method="sobol").fit(X, Y)
     assert np.isfinite(found.best_score_)

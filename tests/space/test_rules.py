@@ -451,6 +451,22 @@ def test_names_in_rules_are_quoted_nested_and_normalised():
         Space({"lambda": Float(0, 1), "alpha": Float(0, 1)}, where="lambda < alpha")
 
 
+def test_only_what_a_broken_rule_names_gives_way_to_a_guess():
+    rest = {f"z{i}": Float(0, 1) for i in range(8)}
+    space = Space({"x": Float(0, 1, guess=0.9), "y": Float(0, 1), **rest}, where="x + y <= 1")
+    (config,) = space.decode(space.cube.guess[None, :])
+    assert config == {"x": 0.9, "y": pytest.approx(0.1, abs=1e-3), **dict.fromkeys(rest, 0.5)}
+
+
+def test_the_branch_of_a_guess_stays_open_under_a_rule():
+    model = Categorical([{"kind": "a"}, {"kind": "b", "lr": Float(0, 1, guess=0.2)}])
+    others = {f"n{i}": Float(0, 1) for i in range(5)}
+    space = Space({"model": model, **others}, where="n0 + n1 + n2 <= 0.4")
+    (config,) = space.decode(space.cube.guess[None, :])
+    assert config["model"] == {"kind": "b", "lr": pytest.approx(0.2)}
+    assert (config["n3"], config["n4"]) == (0.5, 0.5)
+
+
 @pytest.mark.parametrize(
     ("parameters", "rule", "guessed"),
     [

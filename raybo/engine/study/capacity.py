@@ -50,7 +50,8 @@ class Capacity:
         Args:
             nodes: as `ray.nodes()` returns them.
         """
-        studies, place = await asyncio.get_running_loop().run_in_executor(None, studies_here, self._plan.name)
+        name = self._plan.path.stem if self._plan.options.detach else None
+        studies, place = await asyncio.get_running_loop().run_in_executor(None, studies_here, name)
         try:
             room = workers_available(nodes, self._objective)
         except RayError:  # none at the moment: what is submitted waits for a node to come back

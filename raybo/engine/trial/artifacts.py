@@ -14,14 +14,21 @@ import socket
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from raybo.common.errors import JournalError, MissingExtra, RayError, install_command
 from raybo.common.messages import in_words
 from raybo.engine.run_options import Keep
 from raybo.engine.temporary_directories import TEMPORARY, private_directory
 from raybo.engine.trial.checkpoints import Checkpoints
-from raybo.journal.side_files import CHECKPOINTS, is_uri, owner_file, trial_directory, trial_uri, without_password
+from raybo.journal.side_files import (
+    CHECKPOINTS,
+    OWNER,
+    is_uri,
+    owner_file,
+    trial_directory,
+    trial_uri,
+    without_password,
+)
 from raybo.record.events import Event
 
 log = logging.getLogger(__name__)
@@ -93,67 +100,53 @@ class Mirror:
         self._files.delete_dir(f"{self._root}/{name}")
 
 
-def claim(journal: Path, artifacts: str, events: Sequence[Event]) -> None:
-    """Write down whose the trials under a place of its own are, by the journal's name; two journals may share it.
+def require_own(journal: Path, artifacts: str, events: Sequence[Event]) -> None:
+    """Raise JournalError if the trials under a place of its own, by the journal's name, are known as another study's.
 
     Args:
         journal: the study's.
         artifacts: the place, a path or a URI.
         events: the journal's; a study is known by the time of its first one, before that by its place.
-    Raises:
-        JournalError: they are another study's.
     """
     file = owner_file(journal, artifacts)
-    here = f"{socket.gethostname()}:{os.path.realpath(journal)}"
-    own = {"began": events[0].at if events else "", "journal": here}
-    before = _read(file)
-    if before == own:
+    owner, own = _owner(file), _own(journal, events)
+    if owner is None or owner["began"] == own["began"] or (not events and owner["journal"] == own["journal"]):
         return
-    if before is not None and before.get("began") != own["began"]:
-        is_new = not events or not before.get("began")
-        if not (is_new and before.get("journal") == here):
-            raise JournalError(
-                f"--artifacts {without_password(artifacts)}: what is there for {journal.name} belongs to another study "
-                f"({before.get('journal')}); name another place, or if it is this one's remove {without_password(file)}"
-            )
-    _write(file, own)
+    raise JournalError(
+        f"--artifacts {without_password(artifacts)}: what is there for {journal.name} belongs to another study "
+        f"({owner['journal']}); name another place, or if it is this one's remove {without_password(file)}"
+    )
 
 
-def _read(file: str) -> dict[str, Any] | None:
-    """Return what a file says, by its path or URI; None if there is none."""
-    if is_uri(file):
-        with _usable(file):
-            text = Mirror(file.rpartition("/")[0]).read(file.rpartition("/")[2])
-    else:
-        text = Path(file).read_text(encoding="utf-8", errors="replace") if Path(file).is_file() else None
-    if text is None:
-        return None
-    with contextlib.suppress(ValueError):
-        if isinstance(found := json.loads(text), dict):
-            return found
-    return {}
+def claim(journal: Path, artifacts: str, events: Sequence[Event]) -> None:
+    """Write down whose the trials under a place of its own are, as far as that can be done; another study's stay so."""
+    file = owner_file(journal, artifacts)
+    owner, own = _owner(file), _own(journal, events)
+    if owner is None or own["journal"] == owner["journal"] or own["began"] == owner["began"]:
+        text = json.dumps(own)
+        with contextlib.suppress(Exception):  # only the nodes of trials may have the directory, or may write there
+            if is_uri(file):
+                Mirror(file.rpartition("/")[0]).write(OWNER, text)
+            else:
+                Path(file).parent.mkdir(parents=True, exist_ok=True)
+                Path(f"{file}.new").write_text(text, encoding="utf-8")
+                os.replace(f"{file}.new", file)
 
 
-def _write(file: str, content: dict[str, Any]) -> None:
-    if is_uri(file):
-        with _usable(file):
-            Mirror(file.rpartition("/")[0]).write(file.rpartition("/")[2], json.dumps(content))
-        return
-    with contextlib.suppress(OSError):  # only the nodes of trials may have the directory
-        Path(file).parent.mkdir(parents=True, exist_ok=True)
-        Path(file).write_text(json.dumps(content), encoding="utf-8")
+def _own(journal: Path, events: Sequence[Event]) -> dict[str, str]:
+    return {
+        "began": events[0].at if events else "",
+        "journal": f"{socket.gethostname()}:{os.path.realpath(journal)}",
+    }
 
 
-@contextlib.contextmanager
-def _usable(uri: str) -> Iterator[None]:
-    """Turn what a file system raises about a URI into one line."""
-    try:
-        yield
-    except RayError:
-        raise
-    except Exception as error:
-        place = without_password(uri.rpartition("/")[0])
-        raise RayError(f"--artifacts {place}: it cannot be used: {in_words(error)}") from error
+def _owner(file: str) -> dict[str, str] | None:
+    """Return whose the trials are, by the path or URI of the file that says it; None if it is not known."""
+    with contextlib.suppress(Exception):  # there is none, it is damaged, or this machine may not read it
+        text = Mirror(file.rpartition("/")[0]).read(OWNER) if is_uri(file) else Path(file).read_text(encoding="utf-8")
+        found = json.loads(text or "")
+        return {name: str(found[name]) for name in ("began", "journal")}
+    return None
 
 
 @contextlib.contextmanager

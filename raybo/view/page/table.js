@@ -8,7 +8,7 @@ const MOST_METRICS = 30;
 // The value of a trial; of one that did not finish, its last report, set apart.
 function lastReport(row) {
   const value = shown(row[2]);
-  return row[2] === null || row[1] === "finished" ? value : el("span", { class: "quiet", title: "last report" }, value);
+  return row[2] === null || row[1] === "finished" || row[1] === "infeasible" ? value : el("span", { class: "quiet", title: "last report" }, value);
 }
 
 export class TrialsTable {
