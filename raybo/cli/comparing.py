@@ -147,7 +147,8 @@ def compare(
         say(beaten, err=True)
     if as_json:
         say_json(_as_json(directory, rows, verdicts))
-    if rows and not any(_has_finished(run.path) for run in runs(experiment, directory)):
+    has_result = any(math.isfinite(row.numbers.get("final_value", math.nan)) for row in rows)
+    if rows and not has_result and not any(_has_finished(run.path) for run in runs(experiment, directory)):
         raise RayboError(f"compare: no trial of any run has finished; the journals are in {directory}")
 
 

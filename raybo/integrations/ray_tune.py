@@ -161,6 +161,8 @@ class RayboSearch(Searcher):
             raise MethodError(str(error)) from None
         methods.require_goals(made, goals, has_context=context is not None)
         if metrics is not None:
+            if metric not in (None, goals.names[0]) or mode not in (None, goals.modes[0]):
+                raise MethodError("give metric and mode for one metric, or metrics for several, not both")
             metric, mode = goals.names[0], goals.modes[0]
         super().__init__(metric=metric, mode=mode)
         given = () if points_to_evaluate is None else points_to_evaluate

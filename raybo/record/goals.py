@@ -201,7 +201,7 @@ class Goals:
     ) -> Goals:
         """The goals that a user declares: `metrics`, of which one is as good as metric and mode, or metric and mode.
 
-        Beside `metrics`, metric and mode may only repeat the first of them; without, None stands for "value" and "max".
+        With `metrics`, metric and mode may only repeat the first of them, or be "value" and "max", as None is.
 
         Raises:
             ValueError: there are no metrics or more than four, a name, a mode or a constraint is not one, or both ways
@@ -209,15 +209,14 @@ class Goals:
         """
         rules = {} if constraints is None else by_name(constraints, "constraints", "bounds by name", ValueError)
         bounds = tuple(Constraint.read(name, text) for name, text in rules.items())
-        metric = None if metric is None else a_name(metric, "metric", ValueError)
-        mode = None if mode is None else one_of(mode, "mode", MODES, ValueError)
-        alone = {metric or "value": mode or "max"}
-        wanted = alone if metrics is None else by_name(metrics, "metrics", "modes by name", ValueError)
+        metric = "value" if metric is None else a_name(metric, "metric", ValueError)
+        mode = "max" if mode is None else one_of(mode, "mode", MODES, ValueError)
+        wanted = {metric: mode} if metrics is None else by_name(metrics, "metrics", "modes by name", ValueError)
         if not 1 <= len(wanted) <= MOST:
             raise ValueError(f"metrics must be 1 to {MOST} names with 'max' or 'min', got {len(wanted)}")
         modes = tuple(one_of(direction, f"metrics: {name}", MODES, ValueError) for name, direction in wanted.items())
         names = tuple(wanted)
-        if metric not in (None, names[0]) or mode not in (None, modes[0]):
+        if metric not in ("value", names[0]) or mode not in ("max", modes[0]):
             raise ValueError("give metric and mode for one metric, or metrics for several, not both")
         return cls(names, modes, bounds)
 
