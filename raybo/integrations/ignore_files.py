@@ -1,4 +1,4 @@
-"""What .gitignore and .rayignore exclude of a directory: of each kind the last pattern that matches decides."""
+"""Tells what .gitignore and .rayignore exclude of a directory: the last pattern that matches decides, of each kind."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def failure_reasons(study: Study, characters: int) -> list[tuple[str, int, int]]
     """Return why trials failed, how many for each reason and the first of them; the most frequent reason first.
 
     Args:
-        characters: so many of a reason count.
+        characters: the length to which reasons are cut before they are counted.
     """
     failed = [(trial.reason[:characters], trial.number) for trial in study.trials if trial.state in FAILURES]
     first = dict(reversed(failed))

@@ -289,7 +289,7 @@ class Searcher(Findings):
         Returns:
             the event that says so, as a journal keeps it.
         Raises:
-            MethodError: it is none.
+            MethodError: `trials` is not a whole number from 1.
             JournalError: the journal cannot be written, or this searcher is closed.
         Example:
             >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, seed=0)

@@ -46,7 +46,7 @@ def _meant(name: str, known: Sequence[str]) -> str:
 
 
 def _number(text: str) -> float:
-    """The number in a text; a whole one exactly, which a float of 53 bits may not hold. ValueError if it is none."""
+    """Return the number in a text; a whole one exactly, beyond the 53 bits of a float too. ValueError if it is none."""
     with contextlib.suppress(ValueError):
         return int(text)
     return float(text)

@@ -62,7 +62,7 @@ def test_a_study_keeps_its_place_wherever_its_journal_goes(tmp_path, place):
 def test_what_says_nothing_of_a_study_refuses_none(tmp_path, said):
     tune(tmp_path / "a", tmp_path / "shared")
     (tmp_path / "shared/job.trials/study.json").write_text(said)
-    tune(tmp_path / "b", tmp_path / "shared")
+    assert tune(tmp_path / "b", tmp_path / "shared").count(raybo.State.FINISHED) == 1
 
 
 def test_a_study_that_never_ended_a_command_is_not_refused(tmp_path, place, monkeypatch):
@@ -94,5 +94,5 @@ def test_a_study_that_begins_with_enqueued_trials_takes_its_place_over(tmp_path,
 def test_a_new_study_in_the_place_of_one_that_was_removed_takes_it_over(tmp_path, place):
     tune(tmp_path / "a", place)
     (tmp_path / "a/job.db").unlink()
-    tune(tmp_path / "a", place)
-    tune(tmp_path / "a", place, trials=2)
+    assert tune(tmp_path / "a", place).count(raybo.State.FINISHED) == 1
+    assert tune(tmp_path / "a", place, trials=2).count(raybo.State.FINISHED) == 2

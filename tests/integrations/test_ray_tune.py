@@ -912,24 +912,18 @@ def test_a_budget_counts_trials_that_fail_or_say_nothing_at_their_end():
     assert searcher.suggest("d") == Searcher.FINISHED
 
 
-def test_a_trial_that_is_stopped_while_it_waits_costs_nothing(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr("raybo.integrations.ray_tune.time.monotonic", lambda: now[0])
-    searcher = search(budget=100)
-    searcher.suggest("a")
-    now[0] = 500.0
-    searcher.on_trial_complete("a")
-    assert searcher._spent() == 0.0
-
-
-def test_without_reports_a_budget_counts_by_the_clock(monkeypatch):
+@pytest.mark.parametrize(
+    ("last", "spent"),
+    [({"loss": 0.5}, 30.0), (None, 0.0)],  # as a Repeater tells it; stopped while it waited for room
+)
+def test_without_reports_a_budget_counts_by_the_clock(monkeypatch, last, spent):
     now = [0.0]
     monkeypatch.setattr("raybo.integrations.ray_tune.time.monotonic", lambda: now[0])
     searcher = search(budget=100)
     searcher.suggest("a")
     now[0] = 30.0
-    searcher.on_trial_complete("a", {"loss": 0.5})  # as a Repeater tells it
-    assert searcher._spent() == 30.0
+    searcher.on_trial_complete("a", last)
+    assert searcher._spent() == spent
 
 
 def test_a_trial_that_ends_by_itself_is_not_pruned():

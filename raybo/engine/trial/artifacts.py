@@ -82,7 +82,7 @@ class Mirror:
         return [info.base_name for info in self._files.get_file_info(selector)]
 
     def read(self, name: str) -> str | None:
-        """Return what is in the file of that name; None if there is none."""
+        """Return the content of the file of that name; None if there is no such file."""
         info = self._files.get_file_info(f"{self._root}/{name}")
         if info.type is not self._fs.FileType.File:
             return None
